@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Number = Callable[[float], str]
 
-SAME = 1e-60
+SAME = 1e-13
 """Two functions that differ by no more, over the size of the truth, are the same."""
 WRITINGS = 12
 """Of each law."""

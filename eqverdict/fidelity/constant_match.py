@@ -32,14 +32,13 @@ from eqverdict.fidelity.numeric import (
 )
 from eqverdict.fidelity.parametric import ParametricExpression, parametrize
 from eqverdict.fidelity.switches import SAME_BRANCH, has_switches
-from eqverdict.fidelity.verdict import TOLERANCE
+from eqverdict.fidelity.verdict import PRINTED, TOLERANCE
 from eqverdict.interval_eval import (
     DIGITS,
     ball_value,
     exact_ball,
     known_value,
     precision,
-    provably_differ,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_POLISHED = 1e-100
+_POLISHED = 1e-130
 """Constants are moved until values agree to this share, as what lies far away needs them so."""
 _STEPS = 20
 
@@ -84,6 +83,8 @@ class MatchResult:
     relation: Equivalence
     error: float | None = None
     moved: MovedTruth | None = None
+    is_rounded: bool = False
+    """Whether the two are the same only once the answer's numbers move by rounding."""
 
 
 class ConstantMatcher(ValueComparison):
@@ -97,9 +98,7 @@ class ConstantMatcher(ValueComparison):
 
     is_close = False
 
-    def relation(
-        self, terms: Sum, without: Sum | None = None, *, exact: bool = False
-    ) -> MatchResult:
+    def relation(self, terms: Sum, without: Sum | None = None) -> MatchResult:
         """Whether the constants of terms can be moved to where the answer's values are.
 
         Parameters
@@ -108,10 +107,7 @@ class ConstantMatcher(ValueComparison):
             The truth, or a part of it.
         without
             Terms that are taken away from the answer.
-        exact
-            Whether values have to be equal to all digits.
         """
-        tolerance = EXACT if exact else self.tolerance
         model = Model(terms)
         values, term = self.values, None if without is None else Model(without)
         if term is not None:
@@ -129,41 +125,58 @@ class ConstantMatcher(ValueComparison):
         agreed, moved = self._polished(model, fit.shifts, term)
         if agreed is None:
             return MatchResult(Equivalence.UNKNOWN)
-        if (
-            agreed > tolerance
-            or (agreed > EXACT and not self._agrees_everywhere(model, moved, term))
-            or not self.agrees_far(lambda point: model.precise_terms(point, moved), term)
+        is_rounded = agreed > EXACT
+        if agreed > ROUNDED or not self.agrees_far(
+            lambda point: model.precise_terms(point, moved), term, is_rounded=is_rounded
         ):
             return MatchResult(Equivalence.APART)
         shifts = np.array([float(shift) for shift in moved])
         error = float(np.max(np.abs(shifts), initial=0.0))
+        if error > FARTHEST:
+            return MatchResult(Equivalence.APART)
         agrees = error <= TOLERANCE and not (
             _becomes_whole_number(model, shifts) or _loses_a_part(model, shifts)
         )
-        return MatchResult(
-            Equivalence.SAME if agrees else Equivalence.OTHER_CONSTANTS,
-            error,
-            MovedTruth(
-                lambda columns: _first(model.dual(columns, shifts)),
-                lambda point: model.precise(point, moved),
-            ),
+        truth = MovedTruth(
+            lambda columns: _first(model.dual(columns, shifts)),
+            lambda point: model.precise(point, moved),
+        )
+        if is_rounded and without is None and not self.is_rounding(truth):
+            return MatchResult(Equivalence.APART)
+        relation = Equivalence.SAME if agrees else Equivalence.OTHER_CONSTANTS
+        return MatchResult(relation, error, truth, is_rounded)
+
+    def is_rounding(self, truth: MovedTruth) -> bool:
+        """Whether what two functions differ by is the rounding of the numbers in a text.
+
+        Each number of the answer moved by `PRINTED` of itself at most makes it the moved truth, to
+        all digits; or the truth's numbers moved make it the answer.
+        """
+        answer = self.prediction
+        return self._is_reached(answer, truth.precise, PRINTED) or self._is_reached(
+            self.truth, lambda point: ball_value(answer, point), TOLERANCE
         )
 
-    def _agrees_everywhere(self, model: Model, moved: Sequence[Any], term: Model | None) -> bool:
-        """Whether values are the same at all points, where they are not equal to all digits."""
-        for i in np.flatnonzero(np.isfinite(self.values) & np.isfinite(self.true_values)):
-
-            def both(i: Any = i) -> tuple[Any, Any, Any]:
-                wanted, point = self._wanted(i, term)
-                found = model.precise(point, moved)
-                return found, wanted, abs(found) + abs(wanted)
-
-            try:
-                if provably_differ(both, self.tolerance)[0]:
-                    return False
-            except ArithmeticError:
-                continue
-        return True
+    def _is_reached(
+        self, written: Node, other: Callable[[Mapping[str, Any]], Any], share: float
+    ) -> bool:
+        """Whether the numbers of a text can move by a share and give another's values exactly."""
+        equation = parametrize(written, named=True)
+        n = len(equation.start)
+        usable = np.flatnonzero(np.isfinite(self.true_values) & np.isfinite(self.values))
+        chosen = usable[np.unique(np.linspace(0, len(usable) - 1, 2 * n + CHECKED).astype(int))]
+        columns = {name: column[chosen] for name, column in self.columns.items()}
+        try:
+            with precision(DIGITS):
+                wanted = [other(exact_point(self.point(i))).mid() for i in chosen]
+            error, exact = _polished(
+                equation, columns, wanted, equation.start, list(range(n)), gain=_ROUNDING_GAIN
+            )
+        except ArithmeticError:
+            return False
+        moved = np.array([float(c) for c in exact])
+        near = np.abs(moved - equation.start) <= share * np.abs(equation.start)
+        return error <= EXACT and bool(near.all())
 
     def _polished(
         self, model: Model, shifts: Array, term: Model | None
@@ -189,9 +202,11 @@ class ConstantMatcher(ValueComparison):
         if len(chosen) <= len(shifts):
             return None, []
         inverse = np.zeros((len(shifts), len(chosen)))
-        inverse[moving] = np.linalg.pinv(
-            (dual[1:][:, chosen][moving] / sizes[chosen]).T, rcond=1e-12
-        )
+        slopes = dual[1:][:, chosen][moving] / sizes[chosen]
+        # What double precision cannot see beside the other terms moves with all digits, too.
+        lengths = np.max(np.abs(slopes), axis=1, keepdims=True, initial=0.0)
+        lengths[lengths == 0] = 1.0
+        inverse[moving] = np.linalg.pinv((slopes / lengths).T, rcond=1e-12) / lengths
         with precision(DIGITS):
             exact = [exact_ball(float(shift)) for shift in shifts]
             try:
@@ -241,6 +256,8 @@ _ALIKE = 1e-12
 _NEAR = 1e-6
 """Residuals below this are looked at with more digits."""
 _POLISHING = 30
+_ROUNDING_GAIN = 1e-3
+"""Each step leaves less of an error that only the rounding of numbers has made."""
 _TINY = 1e-50
 """The step of differences, as a share."""
 _WHOLE = 1e-9
@@ -410,13 +427,15 @@ def refined_constants(  # noqa: PLR0917 - what a fit needs
     columns: Mapping[str, Array],
     constants: Array,
     free: Sequence[int],
-) -> tuple[Array, list[Any]] | None:
+    *,
+    tolerance: float = EXACT,
+) -> tuple[Array, list[Any], bool] | None:
     """Move constants on with all digits, until an equation is another one.
 
     Parameters
     ----------
     values
-        To what share the two have to agree, and where: at some of the points, and far from them.
+        Where the two have to agree: at some of the points, and far from them.
     node
         The other equation.
     columns
@@ -425,11 +444,14 @@ def refined_constants(  # noqa: PLR0917 - what a fit needs
         From where, near enough for double precision.
     free
         The indices of those that may move.
+    tolerance
+        To what share the two have to agree.
 
     Returns
     -------
     tuple or None
-        The constants, rounded and with all digits; None where the two do not agree.
+        The constants, rounded and with all digits, and whether they do not agree to all digits;
+        None where they do not agree.
     """
     n = len(next(iter(columns.values())))
     chosen = np.unique(np.linspace(0, n - 1, min(n, 2 * len(constants) + CHECKED)).astype(int))
@@ -441,8 +463,11 @@ def refined_constants(  # noqa: PLR0917 - what a fit needs
         ]
         for snapped, moving in _choices(equation, constants, free):
             error, exact = _polished(equation, some, wanted, snapped, moving)
-            if error <= values.tolerance and values.agrees_far_with(node, equation.tree, exact):
-                return np.array([float(c) for c in exact]), exact
+            is_rounded = error > EXACT
+            if error <= tolerance and values.agrees_far_with(
+                node, equation.tree, exact, is_rounded=is_rounded
+            ):
+                return np.array([float(c) for c in exact]), exact, is_rounded
     except ArithmeticError:
         pass
     return None
@@ -469,8 +494,10 @@ def _polished(
     wanted: Sequence[Any],
     constants: Array,
     free: Sequence[int],
+    *,
+    gain: float = 0.5,
 ) -> tuple[float, list[Any]]:
-    """Take steps as long as each halves the largest error, and give it with the constants."""
+    """Take steps as long as each leaves a share of the largest error; give it and the constants."""
     names = list(columns)
     with precision(DIGITS):
         exact = [exact_ball(float(c)) for c in constants]
@@ -492,7 +519,7 @@ def _polished(
             error = max(float(abs(each)) for each in now)
             if not all(math.isfinite(float(each)) for each in now):
                 return worst, best  # what doubles round to a value may have none
-            if error <= _POLISHED or error > worst / 2:
+            if error <= _POLISHED or error > worst * gain:
                 return (error, exact) if error < worst else (worst, best)
             worst, best = error, list(exact)
             # Differences of so many digits: what double precision cannot see counts, too.
@@ -546,7 +573,7 @@ def _loses_a_part(model: Model, shifts: Array) -> bool:
 
 def constant_shift(
     values: ConstantMatcher, written: Node, *, fixed: str = ""
-) -> tuple[float, MovedTruth] | None:
+) -> MatchResult | None:
     """Return by how much the constants of a writing of the truth have to move to give the answer.
 
     Where constants can stand in for each other all but as many as are needed stand still:
@@ -561,7 +588,7 @@ def constant_shift(
 
     Returns
     -------
-    tuple or None
+    MatchResult or None
         The largest share of a constant, and the truth with those constants; None where the answer
         cannot be brought to that form.
     """
@@ -591,11 +618,17 @@ def constant_shift(
             values.is_close = values.is_close or shift <= TOLERANCE * (1 + ROUNDED**0.5)
             fits.append((shift, constants, free))
     for _, constants, free in sorted(fits, key=itemgetter(0)):
-        exact = refined_constants(truth, values, values.prediction, columns, constants, free)
-        if exact is None or becomes_whole(truth, exact[0]):
+        match = refined_constants(
+            truth, values, values.prediction, columns, constants, free, tolerance=ROUNDED
+        )
+        if match is None or becomes_whole(truth, match[0]):
             continue
-        shift = float(np.max(np.abs(exact[0] / truth.start - 1), initial=0.0))
-        return shift, _moved_truth(truth, *exact)
+        rounded, exact, is_rounded = match
+        shift = float(np.max(np.abs(rounded / truth.start - 1), initial=0.0))
+        moved = _moved_truth(truth, rounded, exact)
+        if not is_rounded or values.is_rounding(moved):
+            relation = Equivalence.SAME if shift <= TOLERANCE else Equivalence.OTHER_CONSTANTS
+            return MatchResult(relation, shift, moved, is_rounded)
     return None
 
 

@@ -7,6 +7,7 @@ constants moved by 5 % at most (``docs/fidelity.md``).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -24,7 +25,7 @@ from eqverdict.fidelity.constant_match import (
     MovedTruth,
     constant_shift,
 )
-from eqverdict.fidelity.notation_variants import ONE_TEXT, plain_writing, shortest_writings
+from eqverdict.fidelity.notation_variants import ONE_TEXT, shortest_writings, shows_its_terms
 from eqverdict.fidelity.pairs import (
     EquationPair,
     checks_of,
@@ -44,7 +45,7 @@ from eqverdict.fidelity.standard_forms import (
 from eqverdict.fidelity.switches import has_switches, with_jumps_of
 from eqverdict.fidelity.verdict import TOLERANCE, Symbolic, match
 from eqverdict.grammar import read
-from eqverdict.interval_eval import ball_value
+from eqverdict.interval_eval import ball_value, exact_ball
 from eqverdict.tree import needs_a_domain, text_of, value
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 _ONE = Fraction(1)
 _LONGEST_NUMBER = 10**60
 """Longer whole numbers are rounded when they are read."""
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 
@@ -224,9 +226,6 @@ class _Comparison:
         self.direct = direct
         self.names = names
         self.values = ConstantMatcher(*texts, names.true, names.predicted, names.domain)
-        # Of these each number is exact, however long it is.
-        exact = is_polynomial(self.t) and is_polynomial(self.p)
-        self.values.is_rounded = self.values.is_rounded and not exact
         self.switches = has_switches(self.values.truth, self.values.prediction)
         self.true_forms = fewest_constants(self.truth, names.true)
         self.forms = standard_forms(self.prediction, names.predicted)
@@ -284,10 +283,11 @@ class _Comparison:
             if name != "as written" or self.values.faithful(form, of_truth=True)
         ]
         for (_, form), each in zip(self.true_forms, matches, strict=False):
-            if each.relation is Equivalence.SAME and _shows_its_constants(form):
-                return self._unless_it_holds_more(each)
+            if each.relation is Equivalence.SAME and shows_its_terms(form):
+                return each
         others = [each for each in matches if each.relation in _MOVED]
-        if others or self._has_its_skeleton():
+        # A factor within a logarithm makes terms that neither side has as it is written.
+        if others or "log" in self.truth or self._has_its_skeleton():
             moved = self._moved_as_written()
             if moved is not None and moved.relation is Equivalence.SAME:
                 return moved
@@ -304,17 +304,12 @@ class _Comparison:
         values = self.values
         if values.equal:
             values.is_close = True
-            return self._unless_it_holds_more(
-                MatchResult(Equivalence.SAME, 0.0, _as_written(values))
-            )
+            return MatchResult(Equivalence.SAME, 0.0, _as_written(values))
         factor = values.proportional()
         error = np.inf if factor is None else abs(float(factor - 1))
-        if error <= TOLERANCE and not values.holds_more:
+        if error <= TOLERANCE:
             return MatchResult(Equivalence.SAME, error, _as_written(values, factor))
         return None
-
-    def _unless_it_holds_more(self, found: MatchResult) -> MatchResult:
-        return MatchResult(Equivalence.APART) if self.values.holds_more else found
 
     def _has_its_skeleton(self) -> bool:
         """Whether in some form the answer is the truth but for its constants."""
@@ -324,25 +319,44 @@ class _Comparison:
     def _moved_as_written(self) -> MatchResult | None:
         """Move the constants of each writing of the forms with the fewest constants."""
         best: MatchResult | None = None
-        writings = [
-            (text, ONE_TEXT) for _, form in self.true_forms for text in shortest_writings(form)
-        ]
-        if any(_units_matter(form) for _, form in self.true_forms):
-            writings.append((self.truth, ""))
-        for text, fixed in dict.fromkeys(writings):
+        writings = [text for _, form in self.true_forms for text in shortest_writings(form)]
+        for text in dict.fromkeys(writings):
             try:
                 written = read(text, self.names.true)
             except EquationError:
                 continue  # a form that is nested deeper than an equation may be
-            shift = constant_shift(self.values, written, fixed=fixed)
-            if shift is None or self.values.holds_more:
-                continue
-            error, moved = shift
-            if error <= TOLERANCE:
-                return MatchResult(Equivalence.SAME, error, moved)
-            if best is None or error < _error(best):
-                best = MatchResult(Equivalence.OTHER_CONSTANTS, error)
+            match = constant_shift(self.values, written, fixed=ONE_TEXT)
+            if match is not None and match.relation is Equivalence.SAME:
+                return match
+            if match is not None and (best is None or _error(match) < _error(best)):
+                best = match
+        if any(_units_matter(form) for _, form in self.true_forms):
+            return self._moved_in_natural_units() or best
         return best
+
+    def _moved_in_natural_units(self) -> MatchResult | None:
+        """Move the truth's constants with each variable in units of its middle on the domain.
+
+        A moved exponent changes the factor before its power, by how much hangs on the units.
+        """
+        columns = self.values.columns
+        if {name for name, _, _ in self.names.domain}.issuperset(columns):
+            units = {name: float(np.median(np.abs(column))) for name, column in columns.items()}
+        else:
+            return None
+        texts = _in_units(self.truth, units), _in_units(self.prediction, units)
+        domain = tuple(
+            (name, low / units.get(name, 1.0), high / units.get(name, 1.0))
+            for name, low, high in self.names.domain
+        )
+        names = replace(self.names, domain=domain)
+        values = ConstantMatcher(*texts, names.true, names.predicted, domain)
+        for _, form in fewest_constants(texts[0], names.true):
+            match = values.relation(form)
+            if match.relation is Equivalence.SAME and match.moved is not None:
+                moved = match.moved
+                return replace(match, moved=_in_given_units(moved, units))
+        return None
 
     def _as_printed(self) -> MatchResult | None:
         """Whether the answer is the truth once its numbers move by the rounding of printing.
@@ -366,7 +380,9 @@ class _Comparison:
             return False  # the same terms, but for the rounding of numbers
         if self._has_its_skeleton() and not self.switches:
             return False  # the same terms, and all points agree
-        self.hidden = self.values.hidden_difference(match.moved.floats, match.moved.precise)
+        self.hidden = self.values.hidden_difference(
+            match.moved.floats, match.moved.precise, is_rounded=match.is_rounded
+        )
         return self.hidden is not None
 
     def _off_by_terms(self, *, unknown: bool) -> EquationPair:
@@ -431,11 +447,6 @@ class _Comparison:
 _MOVED = frozenset({Equivalence.SAME, Equivalence.OTHER_CONSTANTS})
 
 
-def _shows_its_constants(form: Sum) -> bool:
-    """Whether the constants of a sum of terms are those of its shortest writing."""
-    return plain_writing(form) in shortest_writings(form) and not _units_matter(form)
-
-
 def _error(found: MatchResult) -> float:
     return np.inf if found.error is None else found.error
 
@@ -455,18 +466,28 @@ def _as_written(values: ConstantMatcher, factor: Any = 1) -> MovedTruth:
 
 
 def _units_matter(terms: Sum) -> bool:
-    """Whether coefficients change unevenly with the units of variables.
-
-    In other units a logarithm leaves a constant, and a power that is not whole leaves a factor that
-    depends on its exponent.
-    """
+    """Whether a power is not whole: in other units its factor depends on the exponent."""
     return any(
-        atom.kind == "log"
-        or (power.denominator != 1 and atom.kind != "exp")
+        (power.denominator != 1 and atom.kind != "exp")
         or _units_matter(dict(atom.inner))
         or _units_matter(dict(atom.second or ()))
         for monomial in terms
         for atom, power in monomial
+    )
+
+
+def _in_units(text: str, units: Mapping[str, float]) -> str:
+    """Write an equation in variables that are counted in other units."""
+    return _NAME.sub(lambda m: f"({units[m[0]]!r}*{m[0]})" if m[0] in units else m[0], text)
+
+
+def _in_given_units(moved: MovedTruth, units: Mapping[str, float]) -> MovedTruth:
+    """Return a truth in the units of the domain as one in those of the data."""
+    return MovedTruth(
+        lambda columns: moved.floats({name: c / units[name] for name, c in columns.items()}),
+        lambda point: moved.precise(
+            {name: number / exact_ball(units[name]) for name, number in point.items()}
+        ),
     )
 
 

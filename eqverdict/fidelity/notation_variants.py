@@ -32,10 +32,11 @@ _LONGEST = 60
 """The digits that are counted of a number with more."""
 
 
-def plain_writing(form: Sum) -> str:
-    """Write a sum of terms as it is: in each sum under a bar the first number is 1."""
-    writer = _Writer({}, offsets=False)
-    return " + ".join(writer.term(m, c) for m, c in form.items()) or "0"
+def shows_its_terms(form: Sum) -> bool:
+    """Whether a shortest writing has the numbers of the terms, each term over one of them."""
+    texts = _writings(tuple(form.items()))
+    least = min(digits for digits, _ in texts.values())
+    return any(digits == least and is_plain for digits, is_plain in texts.values())
 
 
 def shortest_writings(form: Sum) -> list[str]:
@@ -46,20 +47,27 @@ def shortest_writings(form: Sum) -> list[str]:
     not.
     """
     texts = _writings(tuple(form.items()))
-    least = min(texts.values())
-    return [text for text, digits in texts.items() if digits == least]
+    least = min(digits for digits, _ in texts.values())
+    return [text for text, (digits, _) in texts.items() if digits == least]
 
 
 def fewest_digits(form: Sum) -> int:
     """Return how many digits the numbers of the shortest writing have."""
-    return min(_writings(tuple(form.items())).values())
+    return min(digits for digits, _ in _writings(tuple(form.items())).values())
 
 
 @lru_cache(maxsize=1_024)
-def _writings(terms: tuple[tuple[Monomial, Fraction], ...]) -> dict[str, int]:
-    """Return all writings, each with the number of its digits."""
-    texts: dict[str, int] = {}
+def _writings(
+    terms: tuple[tuple[Monomial, Fraction], ...],
+) -> dict[str, tuple[int, bool]]:
+    """Return all writings, with the number of their digits and whether they have no offsets.
+
+    An offset is a number that is moved into an exponent or a logarithm.
+    """
+    texts: dict[str, tuple[int, bool]] = {}
     for form, scales in _with_scaled_logarithms(dict(terms)):
+        # A factor within a logarithm is written for an intercept only where it is shorter.
+        is_scaled = any(scale != 1 for scale in scales.values())
         bars = list(
             dict.fromkeys(
                 (atom, power)
@@ -74,11 +82,12 @@ def _writings(terms: tuple[tuple[Monomial, Fraction], ...]) -> dict[str, int]:
             for offsets in (False, True):
                 writer = _Writer(ones, offsets=offsets)
                 text = " + ".join(writer.term(m, c, scales.get(m)) for m, c in form.items()) or "0"
-                texts[text] = sum(map(_digits, writer.numbers)) + sum(
+                digits = is_scaled + sum(map(_digits, writer.numbers)) + sum(
                     min(_digits(each), _digits(1 / each))
                     for each in writer.numbers_of_factors
                     if each
                 )
+                texts.setdefault(text, (digits, not (offsets or is_scaled)))
     return texts
 
 
@@ -111,20 +120,24 @@ def _with_scaled_logarithms(form: Sum) -> Iterator[tuple[Sum, dict[Monomial, flo
     Yields
     ------
     Sum
-        What is left.
+        What is left: first all of it.
     dict
         The factor in the logarithm of each term that has one; of several that could have it, one
-        after the other.
+        after the other.  Without an intercept the factor of a sum is 1: all its numbers may move.
     """
     places: dict[Monomial, list[Monomial]] = {}
+    sums: dict[Monomial, float] = {}
     for monomial, c in form.items():
         logs = [each for each in monomial if each[0].kind == "log" and each[1] == 1]
         rest = tuple(each for each in monomial if each not in logs)
         if len(logs) == 1 and rest in form and abs(form[rest] / c) < _MOST_EXPONENT:
             places.setdefault(rest, []).append(monomial)
-    for chosen in islice(product(*places.values()), _MOST_SCALINGS):
+        elif len(logs) == 1 and rest not in form and len(logs[0][0].inner) > 1:
+            sums[monomial] = 1.0
+    yield form, sums
+    for chosen in islice(product(*places.values()), _MOST_SCALINGS) if places else ():
         scaled = dict(form)
-        scales = {
+        scales = sums | {
             monomial: math.exp(float(scaled.pop(rest) / form[monomial]))
             for rest, monomial in zip(places, chosen, strict=True)
         }
@@ -207,6 +220,8 @@ class _Writer:
         exponents = {atom: power for atom, power in monomial if atom.kind == "exp"}
         if self.offsets and len(exponents) == len(monomial) and exponents:
             shown, c = self.completed(exponents, c)
+            if abs(c) == 1:  # as an offset it is 0, which is no constant that could move
+                return f"{self.number(c)}*exp({shown})"
             sign = "" if c > 0 else "-"
             return f"{sign}exp({shown} + {self.number(Fraction(math.log(abs(c))))})"
         return self.term(monomial, c)

@@ -7,7 +7,6 @@ digits, where equal means equal to ninety of them.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -29,7 +28,7 @@ from eqverdict.interval_eval import (
     precision,
     provably_differ,
 )
-from eqverdict.tree import Node, Variable, names_in, parts, value, with_part
+from eqverdict.tree import Node, names_in, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,12 +46,10 @@ CLOSE = 1e-8
 EXACT = 1e-90
 """Values of `DIGITS` digits that agree to this share are equal to all digits."""
 ROUNDED = 1e-12
-"""Relative difference up to which values of equations with long, so rounded, numbers agree."""
+"""Values that agree to this share may differ by the rounding of numbers alone."""
 _EXACT_FAR = 1e-20
 _ROUNDED_FAR = 1e-6
 """The same relative difference far outside of the domain, where more digits may cancel."""
-_LONG = re.compile(r"(?<![\w.])(?=[\d.]{13})\d*\.\d+")
-"""A number that was printed in double precision."""
 _NEARLY = 1e-3
 """Values that are farther from a constant difference or ratio are not looked at."""
 _UNDEFINED = 0.2
@@ -62,19 +59,15 @@ _LOOKED_AT = 3
 CHECKED = 12
 _FEWEST = 4
 """Equal is what is equal at so many points or more."""
-_UNSEEN = 1e-11
-"""Smaller changes of values cannot be seen where numbers are rounded."""
 _LOOKED_AT_CLOSELY = 6
 _SUSPECT = 1e-16
 """Differences of double precision below this share are not looked at with more digits."""
 _ROUNDED_HIDDEN = 1e-11
-"""Relative differences below this come from the rounding of numbers, where these are rounded."""
+"""Smaller differences come from the rounding of numbers, where the match is by rounding."""
 _ASIDE = Fraction(1, 10**12)
 """And those that a point aside by this share shows, too."""
 _FITTED_ASIDE = Fraction(1, 10**100)
 """The same where numbers are exact: fitted constants are known to this precision."""
-_PART = "the part"
-_MOST_PARTS = 400
 
 
 @dataclass(frozen=True)
@@ -133,8 +126,6 @@ class ValueComparison:
         self._names = tuple(dict.fromkeys(n for n in (*true_names, *names) if n in used))
         self._domain = tuple(each for each in domain if each[0] in used)
         self._cancelled: list[Node] = []
-        self._is_multiple = False
-        self.is_rounded = bool(_LONG.search(prediction) or _LONG.search(truth))
 
     @cached_property
     def columns(self) -> Mapping[str, Array]:
@@ -162,6 +153,8 @@ class ValueComparison:
         floats: Callable[[Mapping[str, Array]], Array],
         precise: Callable[[Mapping[str, Any]], Any],
         other: Node | None = None,
+        *,
+        is_rounded: bool = False,
     ) -> Mapping[str, float] | None:
         """Search the domain for a point at which the answer is not what the truth has become.
 
@@ -171,6 +164,8 @@ class ValueComparison:
             The truth with its constants moved: at columns of points, and at a point of balls.
         other
             The equation that the truth is compared with, where it is not the answer.
+        is_rounded
+            Whether the two are the same but for the rounding of numbers.
 
         Returns
         -------
@@ -181,7 +176,7 @@ class ValueComparison:
         from eqverdict.fidelity.hidden_difference import places_of_interest  # noqa: PLC0415
         from eqverdict.fidelity.switches import on_a_jump  # noqa: PLC0415
 
-        tolerance = _ROUNDED_HIDDEN if self.is_rounded else EXACT
+        tolerance = _ROUNDED_HIDDEN if is_rounded else EXACT
         compared = self.prediction if other is None else other
         for columns in places_of_interest((self.prediction, self.truth), self.box):
             with np.errstate(all="ignore"):
@@ -203,8 +198,14 @@ class ValueComparison:
                     true, answer = precise(balls), ball_value(compared, balls)
                     size = abs(true) + abs(answer) + exact_ball(self.scale)
                     # Near a pole the last digits of numbers move values by much.
-                    aside = exact_ball(1 + (_ASIDE if self.is_rounded else _FITTED_ASIDE))
-                    there = precise({name: number * aside for name, number in balls.items()})
+                    aside = _ASIDE if is_rounded else _FITTED_ASIDE
+                    # Each variable by another share: some poles hang on ratios alone.
+                    there = precise(
+                        {
+                            name: number * exact_ball(1 + aside * (-2) ** k)
+                            for k, (name, number) in enumerate(balls.items())
+                        }
+                    )
                     size += abs(there - true) / exact_ball(tolerance)
                     return true, answer, size
 
@@ -297,7 +298,7 @@ class ValueComparison:
             )
             # Far away less is asked for, which does not do where there is little else.
             enough = near >= _FEWEST or (
-                agreement.points >= _FEWEST and agreement.share <= self.tolerance
+                agreement.points >= _FEWEST and agreement.share <= EXACT
             )
             # Where the values of the answer are not known it may differ.
             if agreement.equal and not (enough and self._is_known):
@@ -314,57 +315,13 @@ class ValueComparison:
         agreement = Agreement(None)
         for i in chosen:
             try:
-                apart, share = provably_differ(lambda i=i: self._both(i), self.tolerance)  # type: ignore[misc]
+                apart, share = provably_differ(lambda i=i: self._both(i), EXACT)  # type: ignore[misc]
             except ArithmeticError:
                 continue
             if apart:
                 return Agreement(False, share=share, point=self.point(i))
             agreement = agreement.joined(Agreement(True, 1, share))
         return agreement
-
-    @cached_property
-    def holds_more(self) -> bool:
-        """Whether a part of the answer is there that rounded numbers cannot show.
-
-        Such a part could as well be a number, to as many digits as rounding leaves, and is none
-        with all of them.  Where no number is rounded values are equal to all digits or they are
-        not, and nothing can hide.
-        """
-        exact = self.compared.equal and self.compared.share <= EXACT
-        if not self.is_rounded or exact or self._is_multiple:
-            return False
-        usable = np.flatnonzero(np.isfinite(self.values))
-        size = np.abs(self.values[usable])
-        for part in list(parts(self.prediction))[:_MOST_PARTS] if len(usable) else ():
-            if part.constant is not None or part is self.prediction:
-                continue
-            tree = with_part(self.prediction, part, Variable(None, _PART))
-            with np.errstate(all="ignore"):
-                number = np.broadcast_to(value(part, self.columns), self.values.shape)[usable[0]]
-                fixed = {**self.columns, _PART: np.full(self.values.shape, number)}
-                other = np.broadcast_to(value(tree, fixed), self.values.shape)[usable]
-                same = np.abs(other - self.values[usable]) <= _UNSEEN * size
-            if same.all() and not self._is_number(part, tree, usable):
-                return True
-        return False
-
-    def _is_number(self, part: Node, tree: Node, usable: NDArray[np.intp]) -> bool:
-        """Whether a part may be a number in an equation, with all digits."""
-        try:
-            for i in spread_out(usable, self.base):
-
-                def both(i: Any = i) -> tuple[Any, Any, Any]:
-                    number = ball_value(part, exact_point(self.point(usable[0])))
-                    point = exact_point(self.point(i))
-                    one = ball_value(self.prediction, point)
-                    other = ball_value(tree, {**point, _PART: number})
-                    return one, other, abs(one) + abs(other)
-
-                if provably_differ(both, EXACT)[0]:
-                    return False
-        except ArithmeticError:
-            pass  # it is not known
-        return True
 
     def proportional(self) -> Any:
         """Return the factor between the truth and an answer that is a multiple of it, or None."""
@@ -388,38 +345,43 @@ class ValueComparison:
             return None
         with precision(DIGITS):
             k = factors[0].mid()
-            if not all(abs(factor - k) <= self.tolerance for factor in factors):
+            if not all(abs(factor - k) <= EXACT for factor in factors):
                 return None
-        if not self.agrees_far(lambda point: [k * ball_value(self.truth, point)]):
-            return None
-        with precision(DIGITS):
-            self._is_multiple = all(abs(factor - k) <= EXACT for factor in factors)
-            return k
+        far = self._compare_far(lambda point: [k * ball_value(self.truth, point)])
+        return None if far.equal is False else k
 
     def agrees_far(
-        self, truth: Callable[[Mapping[str, Any]], list[Any]], term: Model | None = None
+        self,
+        truth: Callable[[Mapping[str, Any]], list[Any]],
+        term: Model | None = None,
+        *,
+        is_rounded: bool,
     ) -> bool:
         """Whether the answer is a sum of terms well beyond the domain, too."""
-        return self._compare_far(truth, term).equal is not False
+        return self._compare_far(truth, term, is_rounded=is_rounded).equal is not False
 
-    def agrees_far_with(self, node: Node, tree: Node, constants: Sequence[Any]) -> bool:
+    def agrees_far_with(
+        self, node: Node, tree: Node, constants: Sequence[Any], *, is_rounded: bool
+    ) -> bool:
         """Whether an equation is another with other constants well beyond the domain, too."""
 
         def moved(point: Mapping[str, Any]) -> list[Any]:
             return [ball_value(tree, {**point, **{f"#{k}": c for k, c in enumerate(constants)}})]
 
-        return self._compare_far(moved, node=node).equal is not False
+        return self._compare_far(moved, node=node, is_rounded=is_rounded).equal is not False
 
     def _compare_far(
         self,
         truth: Callable[[Mapping[str, Any]], list[Any]],
         term: Model | None = None,
         node: Node | None = None,
+        *,
+        is_rounded: bool = False,
     ) -> Agreement:
         other_side = self.prediction if node is None else node
-        tolerance = _ROUNDED_FAR if self.is_rounded else _EXACT_FAR
+        tolerance = _ROUNDED_FAR if is_rounded else _EXACT_FAR
         # What is rounded is lost where it cancels, and the nearest points of all are such.
-        last = -2 if self.is_rounded else None
+        last = -2 if is_rounded else None
         agreement = Agreement(None)
         for numbers in far_points(self._names, self._domain)[:last]:
 
@@ -439,11 +401,6 @@ class ValueComparison:
                 return Agreement(False, share=share, point=numbers)
             agreement = agreement.joined(Agreement(True, 1, share))
         return agreement
-
-    @property
-    def tolerance(self) -> float:
-        """To what share values have to agree."""
-        return ROUNDED if self.is_rounded else EXACT
 
     @property
     def cancels(self) -> bool:

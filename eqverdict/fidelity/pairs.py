@@ -106,8 +106,7 @@ def checks_of(
         numerical, explanation = Numerical.APART, "it has no values where the truth has some"
     elif compared.equal and (pair is None or near):
         numerical = Numerical.EQUAL
-        exact = compared.share <= EXACT
-        digits = round(-math.log10(EXACT if exact else values.tolerance))
+        digits = round(-math.log10(EXACT))
         explanation = f"equal to {digits} digits at {compared.points} points"
     elif compared.equal is None:
         numerical, explanation = Numerical.NEAR if near else Numerical.UNKNOWN, ""
@@ -116,8 +115,6 @@ def checks_of(
         if near is None:
             numerical = Numerical.UNKNOWN
         explanation = f"apart by {compared.share:.1g} at {_at(compared.point or {})}"
-        if compared.equal:
-            explanation = "equal to rounding, with a part that rounding hides"
     known = direct if pair is None or pair.faults else pair
     if known is None:
         structural = Structural.UNKNOWN
@@ -128,9 +125,7 @@ def checks_of(
         structural = Structural.OTHER
     else:
         structural = Structural.SAME
-    # Equal to fewer digits than there are may be another equation.
-    rounded = compared.share > EXACT
-    checks = EquivalenceChecks.of(symbolic, numerical, structural, explanation, rounded=rounded)
+    checks = EquivalenceChecks.of(symbolic, numerical, structural, explanation)
     return replace(checks, extra_structure=extra and numerical is not Numerical.APART)
 
 

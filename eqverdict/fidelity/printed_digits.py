@@ -17,7 +17,7 @@ from eqverdict.fidelity.constant_match import becomes_whole
 from eqverdict.fidelity.notation_variants import ONE_TEXT, shortest_writings
 from eqverdict.fidelity.parametric import parametrize
 from eqverdict.fidelity.standard_forms import forms_of
-from eqverdict.fidelity.verdict import TOLERANCE, match
+from eqverdict.fidelity.verdict import PRINTED, TOLERANCE, match
 from eqverdict.grammar import read
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-PRINTED = 5e-4
-"""Numbers of an answer may be off by this share of themselves, as with four digits."""
 _STEP = 1e-6
 _RANK = 1e-10
 _CORRECTIONS = 3

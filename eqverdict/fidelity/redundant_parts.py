@@ -9,7 +9,7 @@ import numpy as np
 
 from eqverdict.fidelity.hidden_difference import places_of_interest
 from eqverdict.interval_eval import ball_value, exact_ball, provably_differ
-from eqverdict.tree import Call, Node, Number, parts, value, with_part
+from eqverdict.tree import Call, Chain, Node, Number, parts, value, with_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-IDLE = 1e-60
-"""A part that changes values by less than this share everywhere has no effect.
+IDLE = 1e-13
+"""A part of an answer that changes values by less than this share everywhere has no effect.
 
-Far below what data show: in SI units the second term of a true law may be 1e-16 of the first, and
-an answer without it is another law.
+Data in double precision do not show it.  Only answers lose such parts: a truth never does.
 """
 _VISIBLE = 1e-13
 """Larger changes are seen in double precision."""
@@ -57,8 +56,9 @@ def remove_redundant_parts(
         The rest; None where nothing is idle.
     """
     reduced, comparisons = tree, iter(range(_MOST_COMPARED))
+    size = _size(tree, columns)
     for _ in range(_MOST_REMOVED):
-        smaller = next(_smaller(reduced, columns, box, comparisons), None)
+        smaller = next(_smaller(reduced, columns, box, comparisons, size), None)
         if smaller is None:
             break
         reduced = smaller
@@ -70,6 +70,7 @@ def _smaller(
     columns: Mapping[str, Array],
     box: Mapping[str, tuple[float, float]],
     comparisons: Iterator[int],
+    size: float,
 ) -> Iterator[Node]:
     made: list[dict[str, Array]] = []
     more = places_of_interest((tree,), box)
@@ -81,15 +82,25 @@ def _smaller(
             made.append(each)
             yield each
 
+    numbers = {
+        id(operand)
+        for part in parts(tree)
+        if isinstance(part, Chain) and part.constant is None and part.rest[0][0] in "+-"
+        for operand in (part.first, *(other for _, other in part.rest))
+        if operand.constant
+    }
     for part in list(islice(parts(tree), _MOST_PARTS)):
-        if part.constant is not None or (part is tree and not isinstance(part, Call)):
+        is_term = id(part) in numbers
+        if (part.constant is not None and not is_term) or (
+            part is tree and not isinstance(part, Call)
+        ):
             continue
-        fillings: tuple[Node, ...] = () if part is tree else _NUMBERS
+        fillings: tuple[Node, ...] = () if part is tree else _NUMBERS[: 1 if is_term else None]
         if isinstance(part, Call) and len(part.arguments) > 1:
             fillings += part.arguments
         for filling in fillings:
             other = with_part(tree, part, filling)
-            if all(_is_same(tree, other, each, comparisons) for each in places()):
+            if all(_is_same(tree, other, each, comparisons, size) for each in places()):
                 yield other
 
 
@@ -99,8 +110,19 @@ def _values(tree: Node, columns: Mapping[str, Array]) -> Array:
         return np.broadcast_to(np.asarray(value(tree, columns), np.float64), n)
 
 
+def _size(tree: Node, columns: Mapping[str, Array]) -> float:
+    """Return the median size of an equation on the domain; 0 where it has no values."""
+    values = _values(tree, columns)
+    known = np.isfinite(values)
+    return float(np.median(np.abs(values[known]))) if known.any() else 0.0
+
+
 def _is_same(
-    tree: Node, other: Node, columns: Mapping[str, Array], comparisons: Iterator[int]
+    tree: Node,
+    other: Node,
+    columns: Mapping[str, Array],
+    comparisons: Iterator[int],
+    size: float,
 ) -> bool:
     """Whether two equations have the same values; where one of them has none is left out."""
     ours, theirs = _values(tree, columns), _values(other, columns)
@@ -108,7 +130,7 @@ def _is_same(
     if not known.any():
         return False
     with np.errstate(all="ignore"):
-        share = np.abs(ours - theirs) / (np.abs(ours) + np.median(np.abs(ours[known])))
+        share = np.abs(ours - theirs) / (np.abs(ours) + size)
     if (share[known] > _VISIBLE).any():
         return False
     # The first points are where an argument is largest, smallest or zero.
@@ -123,7 +145,7 @@ def _is_same(
 
         def both(point: Mapping[str, Any] = point) -> tuple[Any, Any, Any]:
             one, another = ball_value(tree, point), ball_value(other, point)
-            return one, another, abs(one) + abs(another)
+            return one, another, abs(one) + abs(another) + exact_ball(size)
 
         try:
             if provably_differ(both, IDLE)[0]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.05
 """The largest relative error of a constant that counts as right (MDBench, AAAI 2026)."""
+PRINTED = 5e-4
+"""Numbers of an answer may be off by this share of themselves, as with four digits."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ class Numerical(StrEnum):
     NEAR = "near"
     """Equal to the truth with its constants moved by 5 % at most."""
     EQUAL = "equal"
-    """Equal to ninety digits, or twelve where numbers are rounded, wherever it was looked at."""
+    """Equal to ninety digits wherever it was looked at."""
     UNKNOWN = "unknown"
 
 
@@ -186,18 +188,13 @@ class EquivalenceChecks:
         numerical: Numerical,
         structural: Structural,
         explanation: str = "",
-        *,
-        rounded: bool = False,
     ) -> EquivalenceChecks:
-        """Put three verdicts together, and look whether two of them exclude each other.
-
-        Where numbers are rounded, what is not the same may be equal to as many digits as there are.
-        """
+        """Put three verdicts together, and look whether two of them exclude each other."""
         apart, equal = numerical is Numerical.APART, numerical is Numerical.EQUAL
         contradictions = []
         if symbolic is Symbolic.EQUAL and apart:
             contradictions.append("proved equal, and different by values")
-        if symbolic is Symbolic.UNEQUAL and equal and not rounded:
+        if symbolic is Symbolic.UNEQUAL and equal:
             contradictions.append("proved unequal, and equal by values")
         return cls(symbolic, numerical, structural, explanation, tuple(contradictions))
 
