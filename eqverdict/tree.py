@@ -240,7 +240,7 @@ def tree_symbols(node: Node) -> list[str]:
             own = [node.function]
         case _:
             own = [node.name] if isinstance(node, Variable) else ["#"]
-    return own + [symbol for child in _children(node) for symbol in tree_symbols(child)]
+    return own + [symbol for child in children(node) for symbol in tree_symbols(child)]
 
 
 def _summands(node: Node) -> int:

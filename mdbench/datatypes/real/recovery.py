@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from eqverdict.fidelity.parametric import parametrize
 from eqverdict.fidelity.limited import same_skeleton
+from eqverdict.fidelity.parametric import parametrize
 from eqverdict.grammar import read
 from eqverdict.tree import Chain, Negation, Variable, text_of
 from mdbench.datatypes.real.problem import Fit, fit_constants
