@@ -489,6 +489,11 @@ def _sign(a: _DoubleDouble) -> _DoubleDouble:
     return _DoubleDouble(high, np.zeros_like(high), np.where(known, 0.0, math.inf))
 
 
+def _floor(a: _DoubleDouble) -> _DoubleDouble:
+    below, above = np.floor(a.high + (a.low - a.off)), np.floor(a.high + (a.low + a.off))
+    return _DoubleDouble(below, np.zeros_like(below), np.where(below == above, 0.0, math.inf))
+
+
 def _larger(a: _DoubleDouble, b: _DoubleDouble) -> _DoubleDouble:
     first = (a.high > b.high) | ((a.high == b.high) & (a.low >= b.low))
     high, low = np.where(first, a.high, b.high), np.where(first, a.low, b.low)
@@ -507,6 +512,7 @@ _SIMPLE: dict[str, Callable[[_DoubleDouble], _DoubleDouble]] = {
     "cosh": lambda a: _half_sum(a, 1.0),
     "cot": lambda a: _quotient(_wave(a, quarter=1), _wave(a)),
     "exp": _exponential,
+    "floor": _floor,
     "sign": _sign,
     "sin": _wave,
     "sinh": lambda a: _half_sum(a, -1.0),

@@ -43,7 +43,7 @@ _CONSTANTS = {"pi": arb.pi, "E": arb.const_e}
 _FUNCTIONS: dict[str, Any] = {
     name: getattr(arb, name)
     for name in (
-        *("sin", "cos", "tan", "cot", "asin", "acos", "atan", "exp", "log", "sqrt"),
+        *("sin", "cos", "tan", "cot", "asin", "acos", "atan", "exp", "log", "sqrt", "floor"),
         *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "max", "min"),
     )
 } | {"sign": arb.sgn, "abs": arb.__abs__}

@@ -39,6 +39,7 @@ _NAMED = {
     "cosh": Function(np.cosh, "cosh"),
     "cot": Function(_cot, "cot"),
     "exp": Function(np.exp, "exp"),
+    "floor": Function(np.floor, "floor"),
     "log": Function(np.log, "log"),
     "max": Function(np.maximum, "Max", arity=2),
     "min": Function(np.minimum, "Min", arity=2),

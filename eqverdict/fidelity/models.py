@@ -59,6 +59,7 @@ _DERIVATIVES: dict[str, Callable[[Array], Array]] = {
     "atanh": lambda x: 1 / (1 - x * x),
     "cosh": np.sinh,
     "exp": np.exp,
+    "floor": np.zeros_like,
     "log": lambda x: 1 / x,
     "sign": np.zeros_like,
     "sin": np.cos,

@@ -17,7 +17,7 @@ from eqverdict.atoms import ONE, skeleton_of
 from eqverdict.errors import EquationError
 from eqverdict.expand import expand
 from eqverdict.fidelity.verdict import match
-from eqverdict.tree import Call, Chain, Negation, mapped, parts, text_of, value
+from eqverdict.tree import Call, Chain, Negation, Number, mapped, parts, text_of, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Lines = NDArray[np.intp]
     Box = Mapping[str, tuple[float, float]]
 
-_SWITCHING = frozenset({"abs", "Abs", "sign", "max", "Max", "min", "Min"})
+_SWITCHING = frozenset({"abs", "Abs", "floor", "sign", "max", "Max", "min", "Min"})
 SAME_BRANCH = 0.8
 """The share of the points, nearest in value first, that are on one side of a switch that moves."""
 _MOST_SWITCHES = 32
@@ -71,6 +71,9 @@ def conditions(trees: Sequence[Node]) -> list[Node]:
         if call.function not in _SWITCHING:
             continue
         condition = call.arguments[0]
+        if call.function == "floor":  # it switches where this is a whole number
+            pi = Number(np.float64(np.pi), "pi")
+            condition = Call(None, "sin", (Chain(None, pi, (("*", condition),)),))
         if len(call.arguments) > 1:
             condition = Chain(None, condition, (("-", call.arguments[1]),))
         for factor in _factors(condition):

@@ -41,6 +41,7 @@ _ATAN2 = (
 TEMPLATES = SAME_MEANING | {
     "arctan2": _ATAN2,
     "atan2": _ATAN2,
+    "ceil": "-floor(-x)",
     "clip": "min(max(x, y), z)",
     "n2": "x**2",
     "n3": "x**3",
@@ -154,7 +155,7 @@ def _harmless(part: Node) -> bool:
 
 
 _EVERYWHERE = frozenset(
-    {"abs", "atan", "asinh", "cos", "cosh", "exp", "max", "min", "sign", "sin", "sinh", "tanh"}
+    {"abs", "atan", "asinh", "cos", "cosh", "exp", "floor", "max", "min", "sign", "sin", "sinh", "tanh"}
 )
 
 

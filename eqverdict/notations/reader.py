@@ -39,6 +39,7 @@ from eqverdict.tree import (
     Power,
     Variable,
     children,
+    parts,
 )
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class NotationReader(Reader):
             (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
           | (?:(?:np|numpy|math|sympy|sp|jnp|torch)\.(?=[A-Za-z]))?
             (?P<name>[A-Za-z_][A-Za-z_0-9]*(?:_?\{\w+\})?)
-          | (?P<symbol>\*\*|\.\^|\.\*|\./|\.\+|\.-|<=|>=|==|!=|&&|[-+*/^(),|<>&!~?:\[\]])
+          | (?P<symbol>\*\*|//|\.\^|\.\*|\./|\.\+|\.-|<=|>=|==|!=|&&|[-+*/^(),|<>&!~?:\[\]])
           | (?P<end>\Z)
           | (?P<other>.)
         )""",
@@ -267,6 +268,12 @@ class NotationReader(Reader):
         first = last = self.factor()
         factors: list[tuple[str, Node]] = []
         while True:
+            if self.symbol == "//":
+                above = Chain(None, first, tuple(factors)) if factors else first
+                first, factors = self.floored(above), []
+                if self.begins_factor():
+                    self.refuse_ambiguous_product(start, first, [("/", first)])
+                continue
             if self.symbol in {"*", "/"}:
                 operator = self.take()
                 start = self.next.start(str(self.next.lastgroup))
@@ -282,6 +289,19 @@ class NotationReader(Reader):
             return first
         self.count(len(factors))
         return Chain(None, first, tuple(factors))
+
+    def floored(self, above: Node) -> Node:
+        """Read what follows ``//``, Python's sign of whole division."""
+        self.take()
+        below = self.factor()
+        self.count(2)
+        if not any(isinstance(part, Variable) for node in (above, below) for part in parts(node)):
+            raise AmbiguousError(
+                f"// between numbers in {quoted(self.text)} is a whole division in Python, and a "
+                "fraction in Julia",
+                "Write 1/2 for the fraction, or its whole part as a number.",
+            )
+        return Call(None, "floor", (Chain(None, above, (("/", below),)),))
 
     def begins_factor(self) -> bool:
         """Whether a factor comes next, without a sign before it."""

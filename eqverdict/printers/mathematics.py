@@ -325,7 +325,7 @@ class LatexPrinter(MathPrinter):
 
     def _function(self, name: str) -> str:
         usual = ALIASES.get(name, name)
-        if usual in {"acosh", "asinh", "atanh", "sign"}:
+        if usual in {"acosh", "asinh", "atanh", "floor", "sign"}:
             return f"\\operatorname{{{usual}}}"
         return f"\\arc{usual[1:]}" if usual in {"acos", "asin", "atan"} else f"\\{usual}"
 

@@ -462,6 +462,7 @@ def _no_overflow(function: Callable[[float], float]) -> Callable[[float], float]
 _SCOPE: dict[str, Any] = {
     "_abs": abs,
     "_cot": lambda x: 1.0 / math.tan(x),
+    "_floor": lambda x: float(math.floor(x)) if math.isfinite(x) else x,
     "_max": max,
     "_min": min,
     "_pow": _pow,

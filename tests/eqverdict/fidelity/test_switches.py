@@ -72,6 +72,14 @@ def test_at_a_single_point_a_switch_may_have_either_value() -> None:
     assert verdict("sign(max(x0, 0))", "where(x0 > 0, 1, x0)") != "identified"
 
 
+def test_a_whole_division_is_compared_at_its_steps() -> None:
+    assert verdict("x0//2", "floor(0.5*x0)") == "identified"
+    assert verdict("x1*floor(x0)", "1.02*x1*floor(x0)") == "identified"
+    assert verdict("floor(x0)", "floor(x0 - 1e-6)") != "identified"
+    assert verdict("x0 - floor(x0)", "x0 - floor(x0) + 0.1*floor(x0/7)") != "identified"
+    assert verdict("floor(x0)", "x0 - 0.5") != "identified"
+
+
 def test_a_multiple_is_searched_like_the_law_itself() -> None:
     peak = "exp(-1e7*(x0 - 1.2345)**2)"
     assert verdict("sin(x0) + 2", "1.02*sin(x0) + 2.04") == "identified"
