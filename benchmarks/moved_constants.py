@@ -20,7 +20,7 @@ from scipy.optimize import lsq_linear
 from eqverdict.fidelity.parametric import parametrize
 from eqverdict.grammar import read
 from eqverdict.srbench import POSITIVE
-from eqverdict.tree import names_in, text_of, value
+from eqverdict.tree import names_in, text_of
 from mdbench.datatypes.ode import systems as ode
 from mdbench.datatypes.pde import systems as pde
 from mdbench.datatypes.real.problem import read_measurements
@@ -30,7 +30,6 @@ from mdbench.errors import MdbenchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -189,7 +188,7 @@ def _columns(law: Law) -> dict[str, Array]:
         if name not in used:
             continue
         low, high = ends(law.domain[name]) if law.known else (0.05, 5.0)
-        if low > 0 and high > 100 * low:  # noqa: PLR2004 - as the data are drawn
+        if low > 0 and high > 100 * low:
             columns[name] = np.exp(generator.uniform(np.log(low), np.log(high), _POINTS))
         else:
             columns[name] = generator.uniform(low, high, _POINTS)

@@ -125,14 +125,25 @@ class ConstantMatcher(ValueComparison):
         agreed, moved = self._polished(model, fit.shifts, term)
         if agreed is None:
             return MatchResult(Equivalence.UNKNOWN)
-        is_rounded = agreed > EXACT
-        if agreed > ROUNDED or not self.agrees_far(
-            lambda point: model.precise_terms(point, moved), term, is_rounded=is_rounded
-        ):
+        if agreed > ROUNDED:
             return MatchResult(Equivalence.APART)
+        return self._with_moved(model, moved, without, term, is_rounded=agreed > EXACT)
+
+    def _with_moved(
+        self,
+        model: Model,
+        moved: Sequence[Any],
+        without: Sum | None,
+        term: Model | None,
+        *,
+        is_rounded: bool,
+    ) -> MatchResult:
+        """Return the relation of the answer to the truth with its constants where they agree."""
         shifts = np.array([float(shift) for shift in moved])
         error = float(np.max(np.abs(shifts), initial=0.0))
-        if error > FARTHEST:
+        if error > FARTHEST or not self.agrees_far(
+            lambda point: model.precise_terms(point, moved), term, is_rounded=is_rounded
+        ):
             return MatchResult(Equivalence.APART)
         agrees = error <= TOLERANCE and not (
             _becomes_whole_number(model, shifts) or _loses_a_part(model, shifts)

@@ -82,10 +82,14 @@ def _writings(
             for offsets in (False, True):
                 writer = _Writer(ones, offsets=offsets)
                 text = " + ".join(writer.term(m, c, scales.get(m)) for m, c in form.items()) or "0"
-                digits = is_scaled + sum(map(_digits, writer.numbers)) + sum(
-                    min(_digits(each), _digits(1 / each))
-                    for each in writer.numbers_of_factors
-                    if each
+                digits = (
+                    is_scaled
+                    + sum(map(_digits, writer.numbers))
+                    + sum(
+                        min(_digits(each), _digits(1 / each))
+                        for each in writer.numbers_of_factors
+                        if each
+                    )
                 )
                 texts.setdefault(text, (digits, not (offsets or is_scaled)))
     return texts
@@ -196,6 +200,10 @@ class _Writer:
                 factors.append(self.factor(atom, power, scale if atom.kind == "log" else None))
         if exponents and self.offsets:
             exponent, c = self.completed(exponents, c)
+            offset = Fraction(math.log(abs(c))) if c else Fraction(0)
+            if 0 < _digits(offset) < _digits(c):
+                sign = "" if c > 0 else "-"
+                return sign + "*".join([f"exp({exponent} + {self.number(offset)})", *factors])
             factors.append(f"exp({exponent})")
         else:
             factors += [f"exp({self.inner_term(atom, p)})" for atom, p in exponents.items()]
@@ -220,10 +228,11 @@ class _Writer:
         exponents = {atom: power for atom, power in monomial if atom.kind == "exp"}
         if self.offsets and len(exponents) == len(monomial) and exponents:
             shown, c = self.completed(exponents, c)
-            if abs(c) == 1:  # as an offset it is 0, which is no constant that could move
+            offset = Fraction(math.log(abs(c)))
+            if not offset:  # no constant that could move
                 return f"{self.number(c)}*exp({shown})"
             sign = "" if c > 0 else "-"
-            return f"{sign}exp({shown} + {self.number(Fraction(math.log(abs(c))))})"
+            return f"{sign}exp({shown} + {self.number(offset)})"
         return self.term(monomial, c)
 
     def product(self, monomial: Monomial) -> str:

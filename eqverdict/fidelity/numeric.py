@@ -297,9 +297,7 @@ class ValueComparison:
                 self._compare_far(lambda point: [ball_value(self.truth, point)])
             )
             # Far away less is asked for, which does not do where there is little else.
-            enough = near >= _FEWEST or (
-                agreement.points >= _FEWEST and agreement.share <= EXACT
-            )
+            enough = near >= _FEWEST or (agreement.points >= _FEWEST and agreement.share <= EXACT)
             # Where the values of the answer are not known it may differ.
             if agreement.equal and not (enough and self._is_known):
                 return Agreement(None)

@@ -74,7 +74,8 @@ class MetricSpec:
         Whether it is what accuracy is traded for, such as the size of an equation.
     attainable
         Of a flag: whether the data of a dataset, by its name and its noise level in dB, allow a 1
-        at all; None where that is not known.
+        at all; None where that is not known.  Datasets whose clean data do not allow it are left
+        out of its share.
     pooled
         Of what no part of a problem has by itself: gives the value of the records of all of its
         parts, such as folds, which reports count for each of them.
@@ -109,6 +110,10 @@ class MetricSpec:
             raise ValueError(f"{self.name}: a {self.kind} is aggregated by {' or '.join(wanted)}")
         if (self.kind == "label") != bool(self.labels):
             raise ValueError(f"{self.name}: labels belong to the kind label")
+
+    def is_out_of_reach(self, dataset: str) -> bool:
+        """Whether even the clean data of a dataset do not allow what a flag asks for."""
+        return self.attainable is not None and self.attainable(dataset, None) is False
 
     @property
     def failed(self) -> float | None:

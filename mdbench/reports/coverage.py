@@ -218,7 +218,20 @@ def attainable_note(board: Leaderboard) -> str:
                 f"Systems that can be {spec.title} under noise: {', '.join(levels)}. For the "
                 "others another equation is as likely, or a constant cannot be known to 5 %."
             )
-    return " ".join([*texts, *_moved_laws(board)])
+    return " ".join([*texts, *_out_of_reach(board), *_moved_laws(board)])
+
+
+def _out_of_reach(board: Leaderboard) -> Iterator[str]:
+    """Yield which systems no flag counts, as not even their clean data allow it."""
+    systems = sorted({job.case.system for job in board.plan.jobs})
+    flags = [spec for spec in board.known if spec.kind == "flag"]
+    names = [name for name in systems if any(spec.is_out_of_reach(name) for spec in flags)]
+    if names:
+        titles = " and ".join(spec.title for spec in flags if any(map(spec.is_out_of_reach, names)))
+        yield (
+            f"Left out of the shares of {titles}: {len(names)} of {len(systems)} systems, whose "
+            f"ranges do not tell them from a simpler function ({', '.join(names)})."
+        )
 
 
 _MOVED = re.compile(r"\+moved=[1-9]\d*")

@@ -98,6 +98,11 @@ class Entry(NamedTuple):
         return self.amounts.get(columns.memory_mb)
 
     @property
+    def system(self) -> str:
+        """The name of the system."""
+        return self.case.system
+
+    @property
     def job(self) -> Job:
         """What was asked, whichever method answered."""
         return Job(self.case, self.repeat)
@@ -122,6 +127,7 @@ class Outcome(NamedTuple):
 
     status: Status
     values: Mapping[str, Value]
+    system: str
 
 
 class CountedValues(NamedTuple):
@@ -163,15 +169,17 @@ def outcome(result: Record, specs: Iterable[MetricSpec]) -> Outcome:
         for spec in specs
         if spec.name in names
     }
-    return Outcome(result.status, values)
+    return Outcome(result.status, values, result.system)
 
 
 def counted_values(entries: Iterable[Entry | Outcome], spec: MetricSpec) -> CountedValues:
-    """Gather the values of a metric."""
+    """Gather the values of a metric; a flag's without systems whose clean data do not allow a 1."""
     values: list[float | str] = []
     undecided, name, failed = 0, spec.name, spec.failed
     for entry in entries:
         if name not in entry.values or entry.status in NOT_ATTEMPTED:
+            continue
+        if spec.is_out_of_reach(entry.system):
             continue
         answered = entry.status in ANSWERED
         value = entry.values[name] if answered else failed

@@ -259,7 +259,8 @@ def test_the_cases_that_noise_allows_are_a_step_at_each_level() -> None:
     systems = sorted({job.case.system for job in board.plan.jobs})
 
     def attainable(system: str, snr_db: float | None) -> bool | None:
-        assert snr_db is not None
+        if snr_db is None:
+            return True
         return systems.index(system) < round(allowed[snr_db] * len(systems))
 
     order = [row.method for row in board.drawn]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd import FACTS
 from mdbench.datatypes.srsd.datasets import ProblemName, Problems, SrsdDataset
+from mdbench.datatypes.srsd.indistinguishable import is_attainable
 from mdbench.datatypes.srsd.laws import SRBENCH, read_problem
 from mdbench.errors import EquationError
 from mdbench.metrics.regression import is_accurate, nmse, r2, relative_error
@@ -72,11 +74,15 @@ _TABLE_METRICS = (
     ),
 )
 _SYMBOLIC_METRICS = (
-    flag(
-        "solution",
-        "solutions",
-        "answers that are the truth but for a constant term or factor (SRBench, definition 4.1)",
-        places={"board", "brief", "figure"},
+    replace(
+        flag(
+            "solution",
+            "solutions",
+            "answers that are the truth but for a constant term or factor (SRBench, definition "
+            "4.1)",
+            places={"board", "brief", "figure"},
+        ),
+        attainable=is_attainable,
     ),
     flag(
         "srbench_solution",
@@ -124,7 +130,8 @@ class Srsd(EquationType[SrsdDataset]):
         NMSE,
         *_TABLE_METRICS,
         *_SYMBOLIC_METRICS,
-        *TERM_METRICS,
+        replace(TERM_METRICS[0], attainable=is_attainable),
+        *TERM_METRICS[1:],
         COMPLEXITY,
         _SIMPLIFIED,
         AGREEMENT,

@@ -73,7 +73,13 @@ def test_structure_without_effect_is_noted() -> None:
         [said] = found.by_equation
         assert not said.contradictions
         assert said.extra_structure, answer
-    for answer in ("u0 + 1e-12*u1", "u0/(1 - 4e-11*u0)", "u0*tanh(1e1*u0)", "u0 + exp(-u1/10)", "max(u0, 0.4)"):
+    for answer in (
+        "u0 + 1e-12*u1",
+        "u0/(1 - 4e-11*u0)",
+        "u0*tanh(1e1*u0)",
+        "u0 + exp(-u1/10)",
+        "max(u0, 0.4)",
+    ):
         found = compare(["u0"], [answer], NAMES, domain=domain)
         assert found.verdict is not Verdict.IDENTIFIED, answer
         assert not found.by_equation[0].extra_structure

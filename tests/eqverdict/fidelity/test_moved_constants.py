@@ -1,0 +1,149 @@
+"""Constants that are moved: one function has one verdict in every writing."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+from harness import benchmark
+
+from eqverdict.fidelity.compare import Verdict, compare
+
+MOVED = benchmark("moved_constants")
+DOMAIN = {"x": (0.1, 5.0), "y": (0.2, 3.0)}
+NAMES = ("x", "y")
+
+LAWS = 40
+"""Drawn from all suites; `benchmarks/bench_scorer.py --moved` takes all."""
+PAIRS = 60
+
+
+def verdict(truth: str, answer: str) -> Verdict:
+    return compare([truth], [answer], NAMES, domain=DOMAIN).verdict
+
+
+def writings_of_bose(k: float, sign: str, above: float, below: float) -> list[str]:
+    """Return twelve writings of ``above/(exp(k*x) + below)``, or with a minus."""
+    s = "-" if sign == "+" else "+"
+    return [
+        f"{above}/(exp({k}*x) {sign} {below})",
+        f"{above}*exp(-{k}*x)/(1 {sign} {below}*exp(-{k}*x))",
+        f"{2 * above}/(2*exp({k}*x) {sign} {2 * below})",
+        f"1/(exp({k}*x)/{above} {sign} {below / above!r})",
+        f"{above}*(exp({k}*x) {sign} {below})**(-1)",
+        f"{above}/(exp({k / 2!r}*x)**2 {sign} {below})",
+        f"-{above}/(-exp({k}*x) {s} {below})",
+        f"{above}/(1/exp(-{k}*x) {sign} {below})",
+        f"{above}/(cosh({k}*x) + sinh({k}*x) {sign} {below})",
+        f"{above / 3!r}/(exp({k}*x)/3 {sign} {below / 3!r})",
+        f"{above}*exp(-{k / 2!r}*x)/(exp({k / 2!r}*x) {sign} {below}*exp(-{k / 2!r}*x))",
+        f"{above}*y/(y*exp({k}*x) {sign} {below}*y)",
+    ]
+
+
+@pytest.mark.parametrize(("k", "sign"), list(product((0.5, 1.0, 2.0, 7.3), "+-")))
+def test_planck_bose_and_fermi_are_found_in_every_writing(k: float, sign: str) -> None:
+    truths = writings_of_bose(k, sign, 1.0, 1.0)
+    near = writings_of_bose(round(1.03 * k, 6), sign, 1.02, 1.03)
+    for truth, answer in zip(truths, near[1:] + near[:1], strict=True):
+        assert verdict(truth, truths[0]) is Verdict.IDENTIFIED, truth
+        assert verdict(truths[0], answer) is Verdict.IDENTIFIED, answer
+        assert verdict(truth, answer) is Verdict.IDENTIFIED, (truth, answer)
+    for far in ((1.08 * k, 1.0, 1.0), (k, 1.08, 1.0), (k, 1.0, 1.09)):
+        answers = writings_of_bose(round(far[0], 6), sign, *far[1:])
+        for truth, answer in zip(truths, answers, strict=True):
+            assert verdict(truth, answer) is Verdict.DIFFERENT, (truth, answer)
+
+
+def writings_of_log(a: float, c: float) -> list[str]:
+    """Return twelve writings of ``a*log(x) + c``."""
+    return [
+        f"{a}*log(x) + {c}",
+        f"{c} + {a}*log(x)",
+        f"{c} - {a}*log(1/x)",
+        f"{a / 2!r}*log(x**2) + {c}",
+        f"{2 * a!r}*log(sqrt(x)) + {c}",
+        f"{a}*(log(x) + {c / a!r})",
+        f"{a}*log(x*exp({c / a!r}))",
+        f"{a}*log(3*x) - {a}*log(3) + {c}",
+        f"{a}*log(x*y) - {a}*log(y) + {c}",
+        f"{a * 2.302585092994046!r}*(log(x)/log(10)) + {c}",
+        f"-({-c} - {a}*log(x))",
+        f"{a}*log(x/y) + {a}*log(y) + {c}",
+    ]
+
+
+@pytest.mark.parametrize(("a", "c"), [(100.0, 2.0), (3.0, 0.2), (-40.0, 1.0), (2.0, -7.0)])
+def test_an_intercept_beside_a_logarithm_is_a_term_with_its_own_share(a: float, c: float) -> None:
+    truths = writings_of_log(a, c)
+    for i, truth in enumerate(truths):
+        answers = writings_of_log(round(1.03 * a, 6), round(0.97 * c, 6))
+        assert verdict(truth, answers[(i + 1) % 12]) is Verdict.IDENTIFIED, truth
+        for other in (3 * c, -c, 1.1 * c):
+            answer = writings_of_log(a, round(other, 6))[(i + 1) % 12]
+            assert verdict(truth, answer) is Verdict.DIFFERENT, (truth, answer)
+        assert verdict(truth, writings_of_log(a, 0.0)[0]) is Verdict.ONE_TERM_OFF
+
+
+@pytest.mark.parametrize(
+    ("truth", "answer", "is_identified"),
+    [
+        ("2*log(x) + 3*log(y) + 1", "2*log(x) + 3*log(y) + 1.04", True),
+        ("2*log(x) + 3*log(y) + 1", "log(x**2*y**3) + 1.04", True),
+        ("2*log(x) + 3*log(y) + 1", "2*log(x) + 3*log(y) - 1", False),
+        ("2*log(x) + 3*log(y) + 1", "2*log(x*exp(-1)) + 3*log(y) + 1", False),
+        ("2*log(x*y) + 1", "2*log(x) + 2*log(y) + 1.2", False),
+        ("2*log(x*y) + 1", "2*log(x) + 2*log(y) + 1.03", True),
+        ("2*log(3*x)", "2*log(3.1*x)", True),
+        ("2*log(3*x)", "2*log(3.3*x)", False),
+        ("log(1 + x**2 + y**2)", "log(0.97 + x**2 + y**2)", True),
+        ("log(1 + x**2 + y**2)", "log(0.92 + x**2 + y**2)", False),
+        ("x*log(y) + 0.5*x", "x*log(y) - 0.5*x", False),
+        ("x*log(y) + 0.5*x", "x*log(y) + 0.52*x", True),
+        ("20*log(x) + x**1.5 + 0.5", "20*log(x) + x**1.5 - 0.5", False),
+        ("20*log(x) + exp(-x) + 0.5", "20*log(x) + exp(-x) + 0.52", True),
+        ("exp(0.5*x + 2)", "exp(0.51*x + 2.05)", True),
+        ("exp(0.5*x + 2)", "-exp(0.5*x + 2)", False),
+        ("3*exp(0.5*x)", "exp(0.5*x + log(3.1))", True),
+        ("3*exp(0.5*x)", "exp(0.5*x - log(3))", False),
+        ("3*x**1.7", "3.1*x**1.7", True),
+        ("3*x**1.7", "exp(1.7*log(x) + log(3.3))", False),
+    ],
+)
+def test_logarithms_powers_and_exponentials_beside_constants(
+    truth: str, answer: str, *, is_identified: bool
+) -> None:
+    assert (verdict(truth, answer) is Verdict.IDENTIFIED) is is_identified
+
+
+def test_poles_that_hang_on_ratios_are_no_difference() -> None:
+    domain = {"x": (1.0, 2.0), "y": (3.0, 20.0)}
+    answer = compare(["x/sqrt(1 - x**2/y**2)"], ["x/sqrt(0.999 - x**2/y**2)"], NAMES, domain=domain)
+    assert answer.verdict is Verdict.IDENTIFIED
+
+
+def test_a_part_that_cannot_be_seen_beside_others_moves_with_all_digits() -> None:
+    law, moved = (f"x*y + sqrt({c}*(x - 1e3*y)**2*9e16 + z**2*8e33)" for c in ("1", "0.97"))
+    domain = {"x": (-1e-7, 1e-7), "y": (-1e-9, 1e-9), "z": (1e-30, 1e-28)}
+    found = compare([law], [moved], ("x", "y", "z"), domain=domain)
+    assert found.verdict is Verdict.IDENTIFIED
+
+
+def test_moved_constants_of_the_truths_of_all_suites() -> None:
+    """Some pairs of some laws, the same ones each time; the benchmark has all."""
+    generator = random.Random("moved constants")
+    laws = list(MOVED.truths())
+    pairs = []
+    for suite, law in generator.sample(laws, LAWS):
+        if len(law.text) > 120 or "min(" in law.text:  # these take long
+            continue
+        for move in MOVED.moves(suite, law, random.Random(law.name)):
+            if move.effect in {MOVED.Effect.SEEN, MOVED.Effect.FACTOR}:
+                pairs += MOVED.written(move, random.Random(move.text))
+    chosen = generator.sample(pairs, PAIRS)
+    assert {pair.identified for pair in chosen} == {True, False}
+    for pair in chosen:
+        law = pair.law
+        answer = compare([law.text], [pair.prediction], law.names, domain=law.ranges).verdict
+        assert (answer is Verdict.IDENTIFIED) is pair.identified, (law.text, pair.prediction)
