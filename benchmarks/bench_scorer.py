@@ -1,7 +1,8 @@
 """Wrong and undecided verdicts of the scorer, and its time, on labelled pairs.
 
-Run as ``python benchmarks/bench_scorer.py [SEEDS] [--adversarial | --referees]``.  With
-``--adversarial`` only the pairs of ``adversarial.py`` are scored.  With ``--referees`` some of the
+Run as ``python benchmarks/bench_scorer.py [SEEDS] [--adversarial | --moved | --referees]``.  With
+``--adversarial`` only the pairs of ``adversarial.py`` are scored, with ``--moved`` only those of
+``moved_constants.py``: a tenth of all moves for each seed.  With ``--referees`` some of the
 pairs are put to SRBench's own rule and to the package sreval, in an environment of its own, and
 ``mdbench score`` is timed.
 """
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 from adversarial import hidden_pairs, rewritten_pairs
 from bench_comparison import pairs as drawn_pairs
 from labelled import Pair, answers, ends, laws, pairs
+from moved_constants import moved_pairs
 
 from eqverdict.fidelity.compare import Verdict, compare
 from eqverdict.fidelity.skeleton import same_skeleton
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 SREVAL = "sreval==0.1.1"
+MOVES = 0.1
+"""The share of all moves of constants that is drawn for a seed."""
 FEW = 330
 """Pairs for the referees, which take long."""
 LIMIT_S = 20.0
@@ -214,6 +218,10 @@ def main() -> None:
         seeds = range(*numbers or [1])
         for title, make in (("rewritten", rewritten_pairs), ("hidden", hidden_pairs)):
             count(title, identified, [pair for seed in seeds for pair in make(seed)], "identified")
+        return
+    if "--moved" in sys.argv:
+        for seed in range(*numbers or [1]):
+            count("moved", identified, moved_pairs(seed, MOVES), "identified")
         return
     truths = [*laws(), *answers()]
     corpus = [

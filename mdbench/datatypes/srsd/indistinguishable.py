@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from eqverdict.grammar import read
 from eqverdict.interval_eval import known_value
-from eqverdict.tree import Call, parts, text_of, with_part
+from eqverdict.tree import Call, Variable, parts, text_of, with_part
 from mdbench.workspace import Workspace, write_whole
 
 if TYPE_CHECKING:
@@ -79,13 +79,20 @@ def simpler_function(
     tree = read(law, tuple(domain))
     points = _points(domain)
     known = [(point, number) for point in points if (number := _value(tree, point)) is not None]
-    best: tuple[int, float, str] | None = None
+    best: tuple[tuple[int, ...], float, str] | None = None
     for other in _candidates(tree, tuple(domain)):
+        if _size(other) >= _size(tree):
+            continue
         largest = _difference(other, known, bound) if known else None
         if largest is not None:
-            nodes = sum(1 for _ in parts(other))
-            best = min(filter(None, (best, (nodes, largest, text_of(other)))))
+            best = min(filter(None, (best, (_size(other), largest, text_of(other)))))
     return None if best is None else Simpler(best[2], best[1])
+
+
+def _size(tree: Node) -> tuple[int, ...]:
+    """Return how many functions an equation has, and how often a variable."""
+    nodes = list(parts(tree))
+    return tuple(sum(isinstance(node, kind) for node in nodes) for kind in (Call, Variable))
 
 
 def _candidates(tree: Node, names: tuple[str, ...]) -> Iterator[Node]:

@@ -15,7 +15,7 @@ DOMAIN = {"x": (0.1, 5.0), "y": (0.2, 3.0)}
 NAMES = ("x", "y")
 
 LAWS = 40
-"""Drawn from all suites; `benchmarks/bench_scorer.py --moved` takes all."""
+"""Drawn from all suites; `benchmarks/bench_scorer.py --moved` takes more."""
 PAIRS = 60
 
 
