@@ -155,7 +155,8 @@ def _harmless(part: Node) -> bool:
 
 
 _EVERYWHERE = frozenset(
-    {"abs", "atan", "asinh", "cos", "cosh", "exp", "floor", "max", "min", "sign", "sin", "sinh", "tanh"}
+    {"abs", "atan", "asinh", "cos", "cosh", "exp", "floor"}
+    | {"max", "min", "sign", "sin", "sinh", "tanh"}
 )
 
 

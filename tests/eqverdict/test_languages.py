@@ -110,7 +110,7 @@ EVERY = [
 ]
 
 
-C = {"pow": np.power, "fabs": np.abs, "fmax": np.maximum, "fmin": np.minimum}
+C = {"pow": np.power, "fabs": np.abs, "floor": np.floor, "fmax": np.maximum, "fmin": np.minimum}
 C |= {
     f"a{name}": getattr(np, f"arc{name}") for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")
 }

@@ -116,6 +116,7 @@ def test_an_unfit_start_is_no_error() -> None:
         "max(u0, u1)*min(u0, u1) + abs(-u0) + sign(-u1) + sign(0*u0) + square(u0) - cube(u1)",
         "1/(1 + exp(1000*u0)) + exp(-1000*u1)",
         "u0**-2 - -u1**0.5 + 2**u0",
+        "floor(u0 + 2*u1) - floor(-u0)/3",
     ],
 )
 def test_compiled_equations_have_the_values_of_the_grammar(text: str) -> None:
