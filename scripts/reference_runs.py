@@ -123,9 +123,7 @@ STUDIES = {
         "ode",
         "results-language-models.md",
     ),
-    "measurements": StudyRun(
-        ("studies/measurements.toml",), "real", "results-real.md", "kept"
-    ),
+    "measurements": StudyRun(("studies/measurements.toml",), "real", "results-real.md", "kept"),
     "srsd-search": StudyRun(("studies/srsd-search.toml",), "srsd", "results-srsd.md", "search"),
     "srsd-aifeynman": StudyRun(
         ("studies/srsd-aifeynman.toml",), "srsd", "results-srsd.md", "aifeynman"

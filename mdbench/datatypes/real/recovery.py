@@ -16,6 +16,7 @@ from eqverdict.fidelity.limited import same_skeleton
 from eqverdict.fidelity.parametric import parametrize
 from eqverdict.grammar import read
 from eqverdict.tree import Chain, Negation, Variable, text_of
+from mdbench.data.columns import to_number
 from mdbench.datatypes.real.problem import Fit, fit_constants
 from mdbench.errors import EquationError
 from mdbench.metrics.spec import flag
@@ -324,14 +325,21 @@ def pool(parts: Sequence[Scored]) -> Pooled:
     same = True if right > half else False if right + unknown <= half else None
     if not all(part.answered for part in parts):
         return Pooled(len(parts), as_good=False, same_law=same)
-    pairs = [part.notes.get(ROW_ERRORS, ()) for part in parts]
-    if not all(pairs):  # of an older scorer: each fold is one unit
-        pairs = [(str(part.metrics.get("fvu")), str(part.floor)) for part in parts]
-    answer, reference = (
-        np.array([float(cell) for text in texts for cell in text.split()])
-        for texts in zip(*pairs, strict=True)
-    )
+    pairs = [[_numbers(text) for text in part.notes.get(ROW_ERRORS, ())] for part in parts]
+    if not all(len(pair) == 2 and len(pair[0]) == len(pair[1]) for pair in pairs):  # noqa: PLR2004
+        # Of an older scorer: each fold is one unit.
+        pairs = [
+            [_numbers(str(number)) for number in (part.metrics.get("fvu"), part.floor)]
+            for part in parts
+        ]
+    answer, reference = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
     return Pooled(len(parts), is_as_good(answer, reference), same)
+
+
+def _numbers(text: str) -> Array:
+    """Read numbers with blanks between them; what is none is NaN."""
+    numbers = map(to_number, text.split())
+    return np.array([np.nan if number is None else number for number in numbers])
 
 
 def _as_good(parts: Sequence[Scored]) -> Value:

@@ -273,6 +273,17 @@ def test_records_of_an_older_scorer_have_the_means_of_folds_alone() -> None:
     assert recovered(result(1, 9.0, notes={}), result(2, 1.0, notes={})) is False
 
 
+@pytest.mark.parametrize("notes", [["1 2", "1"], ["1"], ["x", "1"], ["nan", "1"], []])
+def test_a_strangers_note_of_errors_breaks_no_report(notes: list[str]) -> None:
+    verdict = pool([result(1, 9.0, notes={ROW_ERRORS: notes}), result(2, 9.0)])
+    assert verdict.as_good is False
+
+
+def test_an_error_that_is_not_known_is_not_as_good() -> None:
+    gone = result(1, 1.0, notes={}, metrics={"fvu": None, "same_law": 1.0})
+    assert pool([gone, result(2, 1.0)]).as_good is False
+
+
 def test_rows_are_drawn_from_all_folds_together() -> None:
     errors = np.random.default_rng(4).uniform(0.5, 2.0, (2, 9))
     parts = [
