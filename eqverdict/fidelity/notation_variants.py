@@ -32,6 +32,12 @@ _LONGEST = 60
 """The digits that are counted of a number with more."""
 
 
+def plain_writing(form: Sum) -> str:
+    """Write a sum of terms as it is: in each sum under a bar the first number is 1."""
+    writer = _Writer({}, offsets=False)
+    return " + ".join(writer.term(m, c) for m, c in form.items()) or "0"
+
+
 def shows_its_terms(form: Sum) -> bool:
     """Whether a shortest writing has the numbers of the terms, each term over one of them."""
     texts = _writings(tuple(form.items()))

@@ -73,7 +73,7 @@ def test_the_list_is_what_the_command_computes(tmp_path: Path) -> None:
         problem = problems()[name]
         assert simpler_function(problem.law, problem.domain) == LISTED.get(name)
     workspace = Workspace(tmp_path, tmp_path)
-    write_list(dict(reversed(LISTED.items())), workspace)
+    write_list(dict(reversed([*LISTED.items()])), workspace)
     written = workspace.datasets / "srsd" / "indistinguishable.json"
     own = ROOT / "datasets" / "srsd" / "indistinguishable.json"
     assert json.loads(written.read_text()) == json.loads(own.read_text())
