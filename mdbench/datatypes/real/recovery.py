@@ -17,7 +17,7 @@ from eqverdict.fidelity.parametric import parametrize
 from eqverdict.grammar import read
 from eqverdict.tree import Chain, Negation, Variable, text_of
 from mdbench.data.columns import to_number
-from mdbench.datatypes.real.problem import Fit, fit_constants
+from mdbench.datatypes.real.fits import Fit, fit_constants
 from mdbench.errors import EquationError
 from mdbench.metrics.spec import flag
 
