@@ -98,7 +98,9 @@ class ConstantMatcher(ValueComparison):
 
     is_close = False
 
-    def relation(self, terms: Sum, without: Sum | None = None) -> MatchResult:
+    def relation(
+        self, terms: Sum, without: Sum | None = None, *, exact: bool = False
+    ) -> MatchResult:
         """Whether the constants of terms can be moved to where the answer's values are.
 
         Parameters
@@ -107,6 +109,8 @@ class ConstantMatcher(ValueComparison):
             The truth, or a part of it.
         without
             Terms that are taken away from the answer.
+        exact
+            Whether values have to be equal to all digits.
         """
         model = Model(terms)
         values, term = self.values, None if without is None else Model(without)
@@ -125,7 +129,7 @@ class ConstantMatcher(ValueComparison):
         agreed, moved = self._polished(model, fit.shifts, term)
         if agreed is None:
             return MatchResult(Equivalence.UNKNOWN)
-        if agreed > ROUNDED:
+        if agreed > (EXACT if exact else ROUNDED):
             return MatchResult(Equivalence.APART)
         return self._with_moved(model, moved, without, term, is_rounded=agreed > EXACT)
 

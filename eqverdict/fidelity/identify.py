@@ -337,7 +337,7 @@ class _Comparison:
     def _moved_in_natural_units(self) -> MatchResult | None:
         """Move the truth's constants with each variable in units of its middle on the domain.
 
-        A moved exponent changes the factor before its power, by how much hangs on the units.
+        A moved exponent changes the factor before its power, by how much depends on the units.
         """
         columns = self.values.columns
         if {name for name, _, _ in self.names.domain}.issuperset(columns):

@@ -199,7 +199,7 @@ class ValueComparison:
                     size = abs(true) + abs(answer) + exact_ball(self.scale)
                     # Near a pole the last digits of numbers move values by much.
                     aside = _ASIDE if is_rounded else _FITTED_ASIDE
-                    # Each variable by another share: some poles hang on ratios alone.
+                    # Each variable by another share: some poles depend on ratios alone.
                     there = precise(
                         {
                             name: number * exact_ball(1 + aside * (-2) ** k)
