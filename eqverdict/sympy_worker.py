@@ -117,19 +117,18 @@ def _move_constants(
     offset, factor = values.offset(), values.factor()
     if offset is not None:
         shifted = terms | {ONE: terms.get(ONE, 0) + Fraction(offset)}
-        if offset and _is_near(values.relation(shifted), digits):
+        if offset and _is_near(values.relation(shifted, exact=True), digits):
             return "difference"
-        if _is_near(values.relation(terms), digits):
+        if _is_near(values.relation(terms, exact=True), digits):
             return "difference"
     if factor is None:
         return ""
     values = ConstantMatcher(truth, f"({prediction})/({factor:.9g})", names, names, ends)
-    return "ratio" if _is_near(values.relation(terms), digits) else ""
+    return "ratio" if _is_near(values.relation(terms, exact=True), digits) else ""
 
 
 def _is_near(found: MatchResult, digits: int) -> bool:
-    exact = found.relation is Equivalence.SAME and not found.is_rounded
-    return exact and (found.error or 0.0) <= 10.0**-digits
+    return found.relation is Equivalence.SAME and (found.error or 0.0) <= 10.0**-digits
 
 
 def _ends(spread: dict[str, Any]) -> tuple[float, float]:
