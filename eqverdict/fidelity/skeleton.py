@@ -18,7 +18,6 @@ from eqverdict.expand import expand
 from eqverdict.fidelity.constant_match import fit_parametric, refined_constants
 from eqverdict.fidelity.numeric import ValueComparison, exact_point
 from eqverdict.fidelity.parametric import ParametricExpression, parametrize
-from eqverdict.fidelity.redundant_parts import IDLE
 from eqverdict.interval_eval import ball_value, exact_ball, provably_differ
 from eqverdict.tree import (
     Call,
@@ -50,6 +49,8 @@ _FEWEST = 12
 """Points that have to be there besides one for each constant."""
 _UNSEEN = 1e-9
 """A part whose lack changes values by less has no effect once constants are fitted."""
+_EFFECT = 1e-60
+"""A part whose lack changes values by more has an effect with the answer's own numbers."""
 _LOOKED_AT = 4
 _WHOLE = 1e-9
 _MOST_SUBSETS = 6
@@ -268,7 +269,7 @@ def _has_effect(
             return one, other, abs(one) + abs(other)
 
         try:
-            if provably_differ(both, IDLE)[0]:
+            if provably_differ(both, _EFFECT)[0]:
                 return True
         except ArithmeticError:
             continue
