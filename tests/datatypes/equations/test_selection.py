@@ -64,10 +64,11 @@ def test_the_form_that_made_rows_is_preferred_to_one_that_fits_them_better(noise
     x = np.linspace(0.2, 3.0, 32)
     right = "1.3*x**2"
     longer = [
-        f"1.3*x**2 + {amount:.3g}*sin({rate}*x)*cos(x + {shift})/(x + {rate})**2"
-        for amount in (0.02, -0.02)
+        f"1.3*x**2 {sign} sin({rate}*x)*cos(x + {shift})/(x + {far})**2"
+        for sign in "+-"
         for rate in range(1, 8)
         for shift in range(5)
+        for far in (1, 3, 5)
     ]
     fooled = {False: 0, True: 0}
     for seed in range(20):
@@ -82,7 +83,7 @@ def test_the_form_that_made_rows_is_preferred_to_one_that_fits_them_better(noise
                 loss = rows.loss(equation.evaluate({"x": x}), 0)
                 weighed.append(rows.preference(np.array([loss]), [0], [equation]))
             fooled[structure] += int(np.argmax(weighed) != 0)
-    assert fooled[True] == 0
+    assert fooled[True] == 0 < fooled[False]
 
 
 def test_a_price_of_the_form_leaves_a_form_that_rows_need() -> None:
