@@ -379,7 +379,8 @@ class _Fit:
         for place, unit in enumerate(np.eye(len(start))[chosen]):
             slopes[:, place] = self.equation.values(self.columns, unit) - bare
         weights = 1 / (np.abs(self.wanted) + self.least)
-        slopes, missing = slopes * weights[:, None], (self.wanted - fixed_part) * weights
+        with np.errstate(all="ignore"):
+            slopes, missing = slopes * weights[:, None], (self.wanted - fixed_part) * weights
         if not (np.isfinite(slopes).all() and np.isfinite(missing).all()):
             return start
         lengths = np.max(np.abs(slopes), axis=0, initial=0.0)

@@ -139,17 +139,17 @@ def _with_scaled_logarithms(form: Sum) -> Iterator[tuple[Sum, dict[Monomial, flo
     sums: dict[Monomial, float] = {}
     for monomial, c in form.items():
         logs = [each for each in monomial if each[0].kind == "log" and each[1] == 1]
-        rest = tuple(each for each in monomial if each not in logs)
-        if len(logs) == 1 and rest in form and abs(form[rest] / c) < _MOST_EXPONENT:
-            places.setdefault(rest, []).append(monomial)
-        elif len(logs) == 1 and rest not in form and len(logs[0][0].inner) > 1:
+        factors = tuple(each for each in monomial if each not in logs)
+        if len(logs) == 1 and factors in form and abs(form[factors] / c) < _MOST_EXPONENT:
+            places.setdefault(factors, []).append(monomial)
+        elif len(logs) == 1 and factors not in form and len(logs[0][0].inner) > 1:
             sums[monomial] = 1.0
     yield form, sums
     for chosen in islice(product(*places.values()), _MOST_SCALINGS) if places else ():
         scaled = dict(form)
         scales = sums | {
-            monomial: math.exp(float(scaled.pop(rest) / form[monomial]))
-            for rest, monomial in zip(places, chosen, strict=True)
+            monomial: math.exp(float(scaled.pop(factors) / form[monomial]))
+            for factors, monomial in zip(places, chosen, strict=True)
         }
         yield scaled, scales
 

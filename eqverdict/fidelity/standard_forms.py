@@ -107,6 +107,10 @@ def fewest_constants(text: str, names: tuple[str, ...]) -> tuple[tuple[str, Sum]
     sizes = {name: (len(Model(form).moving), len(form)) for name, form in forms.items()}
     products = {name: form for name, form in forms.items() if name.startswith(_POLYNOMIAL)}
     sums = {name: form for name, form in forms.items() if name not in products}
+    fewest = min(sizes[name][0] for name in sums)
+    plain = {name: form for name, form in sums.items() if not name.startswith("tanh")}
+    if any(sizes[name][0] == fewest for name in plain):
+        sums = plain  # exp(x) - 1 has a term that tanh(x/2)/(1 - tanh(x/2)) hides
     least = min(sizes[name] for name in sums)
     chosen = _each_once({name: form for name, form in sums.items() if sizes[name] == least})
     if len(chosen) > 1:
