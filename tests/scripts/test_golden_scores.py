@@ -114,7 +114,7 @@ def one(data_type: str = "ode") -> Any:
 
 def test_another_constant_of_the_scorer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not differing("ode", [one()])
-    monkeypatch.setattr(equations, "nmse", lambda *_: 1.001)
+    monkeypatch.setattr(equations, "nmse", lambda *_, **__: 1.001)
     [line] = differing("ode", [one()])
     assert "nmse" in line
     assert "-> 1.001" in line
@@ -198,7 +198,7 @@ def test_other_scores_need_another_version(
     assert GOLDEN.main(["ode"]) == 0
     assert GOLDEN.main(["ode", "--write"]) == 0
     assert path.read_bytes() == before
-    monkeypatch.setattr(equations, "nmse", lambda *_: 1.001)
+    monkeypatch.setattr(equations, "nmse", lambda *_, **__: 1.001)
     assert GOLDEN.main(["ode"]) == 1
     assert GOLDEN.main(["ode", "--write"]) == 1
     assert "raise ode's scorer_version to 2" in capsys.readouterr().out
