@@ -27,6 +27,7 @@ _FUNCTIONS = {
     "cosh": np.cosh,
     "cot": lambda x: np.cos(x) / np.sin(x),
     "exp": np.exp,
+    "floor": np.floor,
     "log": np.log,
     "max": np.maximum,
     "min": np.minimum,

@@ -242,6 +242,8 @@ _OTHER_PROCESSOR = 1e-6
 """The relative difference that a score may have on data that another processor made."""
 _NEARLY_EXACT = 1e-12
 """Scores below this are rounding errors."""
+_ROUND_OFF = 1e-20
+"""Scores below this follow no rule: another order of the same sums gives others."""
 _OTHER_DATA = "its dataset is not the same any more"
 _PIECE = 16
 """Records that a process is given at a time."""
@@ -424,7 +426,7 @@ def _score_again(
 
 def _same(old: Any, new: Any) -> bool:
     if isinstance(old, float) and isinstance(new, float):
-        return math.isclose(old, new, rel_tol=_ROUNDING)
+        return math.isclose(old, new, rel_tol=_ROUNDING, abs_tol=_ROUND_OFF)
     return bool(old == new)
 
 
