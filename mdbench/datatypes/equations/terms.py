@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from mdbench.errors import EquationError
 from mdbench.metrics.spec import MetricSpec, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from eqverdict.atoms import Monomial
     from eqverdict.fidelity.compare import Term
@@ -145,7 +144,7 @@ TERM_METRICS = (
 coefficients where the two have no term with a constant in common."""
 
 
-def _is_attainable(data_type: str, dataset: str, snr_db: float | None) -> bool | None:
+def noise_allows(data_type: str, dataset: str, snr_db: float | None) -> bool | None:
     """Whether a system can be identified at a noise level; None where nothing was computed."""
     if snr_db is None:
         return True  # clean data hide nothing
@@ -158,10 +157,18 @@ def _is_attainable(data_type: str, dataset: str, snr_db: float | None) -> bool |
     return None if findings is None else identifiability(findings, snr_db).is_possible
 
 
-def term_metrics(data_type: str) -> tuple[MetricSpec, ...]:
-    """Return `TERM_METRICS` of a data type for whose systems it is known what noise hides."""
+def term_metrics(
+    attainable: Callable[[str, float | None], bool | None],
+) -> tuple[MetricSpec, ...]:
+    """Return `TERM_METRICS` of a data type of whose datasets it is known which can be identified.
+
+    Parameters
+    ----------
+    attainable
+        As `MetricSpec.attainable`.
+    """
     identified, *others = TERM_METRICS
-    return replace(identified, attainable=partial(_is_attainable, data_type)), *others
+    return replace(identified, attainable=attainable), *others
 
 
 def compare_with_truth(truth: Sequence[str], equations: Sequence[str], task: Task[Any]) -> Scores:

@@ -31,7 +31,7 @@ from mdbench.datatypes.equations.files import Suites, suffix
 from mdbench.datatypes.equations.options import EXACT, HOLD, POOL
 from mdbench.datatypes.equations.remarks import EXPLAINED, Course, explained
 from mdbench.datatypes.equations.selection import Increments, nodes_between
-from mdbench.datatypes.equations.terms import coefficient_distance, term_metrics
+from mdbench.datatypes.equations.terms import coefficient_distance, noise_allows, term_metrics
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS, SWEEP
 from mdbench.datatypes.ode.curve_cache import CurveCache
@@ -178,7 +178,7 @@ class Ode(EquationType[OdeDataset]):
     metrics = (
         NMSE,
         PUBLISHED_NMSE,
-        *term_metrics("ode"),
+        *term_metrics(partial(noise_allows, "ode")),
         _TEST,
         _R2_TEST,
         _UNSEEN,

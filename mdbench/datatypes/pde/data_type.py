@@ -49,7 +49,7 @@ from mdbench.datatypes.equations.options import (
     user_truth,
 )
 from mdbench.datatypes.equations.remarks import EXPLAINED, Course
-from mdbench.datatypes.equations.terms import term_metrics
+from mdbench.datatypes.equations.terms import noise_allows, term_metrics
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.pde import FACTS
 from mdbench.datatypes.pde.systems import derivative_names, read_system
@@ -118,7 +118,7 @@ class Pde(EquationType[PdeDataset]):
     metrics = (
         NMSE,
         PUBLISHED_NMSE,
-        *term_metrics("pde"),
+        *term_metrics(partial(noise_allows, "pde")),
         _RESIDUAL,
         EXPLAINED,
         COMPLEXITY,

@@ -17,7 +17,7 @@ from mdbench.datatypes.equations.base import AGREEMENT, COMPLEXITY, NMSE, Equati
 from mdbench.datatypes.equations.files import Suites
 from mdbench.datatypes.equations.selection import NoisyRows, Ratios
 from mdbench.datatypes.equations.splits import table_split
-from mdbench.datatypes.equations.terms import TERM_METRICS
+from mdbench.datatypes.equations.terms import term_metrics
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.srsd import FACTS
 from mdbench.datatypes.srsd.datasets import ProblemName, Problems, SrsdDataset
@@ -139,8 +139,7 @@ class Srsd(EquationType[SrsdDataset]):
         NMSE,
         *_TABLE_METRICS,
         *_SYMBOLIC_METRICS,
-        replace(TERM_METRICS[0], attainable=_is_attainable),
-        *TERM_METRICS[1:],
+        *term_metrics(_is_attainable),
         COMPLEXITY,
         _SIMPLIFIED,
         AGREEMENT,
