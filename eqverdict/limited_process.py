@@ -228,6 +228,9 @@ def _exchange(process: subprocess.Popen[str], line: str) -> str:
 def serve(module: str, memory: int, *, in_work: bool = False) -> None:
     """Answer the questions on standard input until it ends: the child's side."""
     slowness = 1.0
+    # Libraries print, too, such as FLINT before it aborts: that is no answer.
+    sys.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
     try:
         _set(resource.RLIMIT_CORE, 0)
         _set(resource.RLIMIT_STACK, _STACK_BYTES)

@@ -370,3 +370,22 @@ def test_what_is_loaded_beforehand_is_no_time_of_a_question(tmp_path: Path) -> N
         for code in (loaded, done)
     ]
     assert len({*modules[1].split()} - {*modules[0].split()}) < 10
+
+
+def test_what_a_library_prints_is_no_answer(tmp_path: Path) -> None:
+    """FLINT prints a text before it aborts, and others print and go on."""
+    (tmp_path / "chatty.py").write_text(
+        dedent("""
+            import os
+            def answer(question):
+                os.write(1, b"Flint exception (General error):\\n")
+                if question["fails"]:
+                    os.abort()
+                return {"value": 1}
+        """)
+    )
+    child = limited_process.LimitedProcess("chatty", 10, 1 << 28, {"PYTHONPATH": str(tmp_path)})
+    assert child.ask({"fails": False})["value"] == 1
+    assert child.ask({"fails": True})["error"] == "it ended with status -6"
+    assert child.ask({"fails": False})["value"] == 1
+    child.end()
