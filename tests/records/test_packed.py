@@ -72,7 +72,14 @@ def test_no_run_writes_one(records: list[Record], tmp_path: Path) -> None:
     ):
         pass
     assert f"xz --decompress --keep {file}" in caught.value.hint
-    assert main(["rescore", str(file)]) == 2
+    assert file.read_bytes() == before
+
+
+def test_scoring_again_keeps_what_has_no_dataset(records: list[Record], tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl.xz"
+    pack(file, records)
+    before = file.read_bytes()
+    assert main(["rescore", str(file)]) == 0
     assert file.read_bytes() == before
 
 
