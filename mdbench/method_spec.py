@@ -80,8 +80,9 @@ class Overrides(_Table):
 
 
 class DataTypeSettings(Overrides):
-    """Settings of a method that differ on one data type."""
+    """Settings of a method that differ on some data types."""
 
+    data_types: tuple[str, ...] = Field(min_length=1)
     max_rows: int | None = Field(default=None, ge=1, le=_MOST_ROWS)
     source: str = Field(default="", min_length=1)
     """Where its author recommends them."""
@@ -188,7 +189,7 @@ class MethodSpec(_Table):
     """What differs from the source, and why."""
     hyperparameters: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
-    by_data_type: dict[str, DataTypeSettings] = {}
+    by_data_type: tuple[DataTypeSettings, ...] = ()
     protocols: dict[Literal["strict", "published"], Overrides] = {}
     check: Smaller = Smaller()
     limits: tuple[Limit, ...] = ()
@@ -259,15 +260,14 @@ class MethodSpec(_Table):
     @model_validator(mode="after")
     def _settings_are_allowed(self) -> MethodSpec:
         _refuse_what_is_no_json(self.check.hyperparameters)
-        if unknown := self.by_data_type.keys() - {*self.data_types}:
+        named = [name for table in self.by_data_type for name in table.data_types]
+        if unknown := {*named} - {*self.data_types}:
             raise ValueError(
                 f"by_data_type has {min(unknown)!r}; data_types are {list(self.data_types)}"
             )
-        tables: list[MethodSpec | Overrides] = [
-            self,
-            *self.by_data_type.values(),
-            *self.protocols.values(),
-        ]
+        if twice := [name for name in named if named.count(name) > 1]:
+            raise ValueError(f"by_data_type has {twice[0]!r} twice; one table is enough")
+        tables: list[MethodSpec | Overrides] = [self, *self.by_data_type, *self.protocols.values()]
         for table in tables:
             _refuse_what_is_no_json(table.hyperparameters | table.grid)
             if (size := math.prod(map(len, (self.grid | table.grid).values()))) > _MOST_SETTINGS:
@@ -287,10 +287,14 @@ class MethodSpec(_Table):
             fixed |= overrides.hyperparameters
         return fixed
 
+    def on(self, data_type: str) -> DataTypeSettings | None:
+        """Return what differs on a data type, where anything does."""
+        return next((table for table in self.by_data_type if data_type in table.data_types), None)
+
     def most_rows(self, data_type: str) -> int | None:
         """Return `max_rows` on a data type."""
-        own = self.by_data_type.get(data_type, DataTypeSettings()).max_rows
-        return self.max_rows if own is None else own
+        own = self.on(data_type)
+        return self.max_rows if own is None or own.max_rows is None else own.max_rows
 
     def combinations(self, protocol: str, data_type: str) -> list[dict[str, Any]]:
         """Return all settings of the grid: in order, the last key fastest."""
@@ -305,7 +309,7 @@ class MethodSpec(_Table):
 
     def _overrides(self, protocol: str, data_type: str) -> list[Overrides]:
         protocols = {str(name): value for name, value in self.protocols.items()}
-        tables = (self.by_data_type.get(data_type), protocols.get(protocol))
+        tables = (self.on(data_type), protocols.get(protocol))
         return [table for table in tables if table is not None]
 
 

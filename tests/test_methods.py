@@ -211,14 +211,16 @@ def test_settings_of_a_data_type_come_after_the_methods_and_before_the_protocols
         [grid]
         z = [1, 2]
         a = ["x"]
-        [by_data_type.srsd]
+        [[by_data_type]]
+        data_types = ["srsd"]
         max_rows = 20
         source = "another paper, section 2"
         differs = "its budget is 10 s"
         hyperparameters = { kind = "of laws" }
         grid = { z = [5] }
-        [by_data_type.pde.hyperparameters]
-        size = 3
+        [[by_data_type]]
+        data_types = ["pde"]
+        hyperparameters = { size = 3 }
         [protocols.published]
         hyperparameters = { kind = "old" }
         grid = { a = ["y", "z"] }
@@ -241,17 +243,19 @@ def test_settings_of_a_data_type_come_after_the_methods_and_before_the_protocols
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("[by_data_type.srsd]", "by_data_type has 'srsd'; data_types are ['ode']"),
-        ("[by_data_type.ode]\nrows = 3", "by_data_type.ode.rows' is not known"),
-        ("[by_data_type.ode]\nmax_rows = 0", "by_data_type.ode.max_rows' is 0"),
-        ("[by_data_type.ode]\nhyperparameters = { a = nan }", "hyperparameter a is nan"),
+        ('data_types = ["srsd"]', "by_data_type has 'srsd'; data_types are ['ode']"),
+        ('data_types = ["ode", "ode"]', "by_data_type has 'ode' twice"),
+        ("max_rows = 3", "by_data_type.0.data_types' is missing"),
+        ('data_types = ["ode"]\nrows = 3', "by_data_type.0.rows' is not known"),
+        ('data_types = ["ode"]\nmax_rows = 0', "by_data_type.0.max_rows' is 0"),
+        ('data_types = ["ode"]\nhyperparameters = { a = nan }', "hyperparameter a is nan"),
     ],
 )
 def test_wrong_settings_of_a_data_type_are_refused(
     tmp_path: Path, table: str, message: str
 ) -> None:
     workspace = make_workspace(tmp_path)
-    add_method(workspace, "m", more=table)
+    add_method(workspace, "m", more="[[by_data_type]]\n" + table)
     with pytest.raises(MethodError, match=re.escape(message)):
         methods.find("m", workspace.algorithms)
 

@@ -324,7 +324,7 @@ def _refuse_without_service(method: Method, catalog: Catalog) -> None:
 def folder_options(method: Method, data_type: DataType[Any, Any]) -> dict[str, Any]:
     """Return the values of the data type's options that the method's own folder gives."""
     spec = method.spec
-    own = spec.by_data_type.get(data_type.name)
+    own = spec.on(data_type.name)
     values = {
         option.key: getattr(own, option.method_key, None) or getattr(spec, option.method_key)
         for option in data_type.options

@@ -20,7 +20,6 @@ GOLDEN = json.loads((ROOT / "tests/golden/json_keys.json").read_text(encoding="u
 """The keys of each object in the JSON of each command, by the object's place."""
 FREE = {
     *(
-        "by_data_type",
         "causes",
         "checkouts",
         "counts",
