@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 
-__all__ = ["SearchProcess"]
+__all__ = ["SearchProcess", "spent_with"]
 
 _LOOKS = 0.02
 """Seconds between two looks at the budget."""
@@ -103,10 +103,7 @@ class SearchProcess(Generic[Found]):
             print(f"the search ended after it had found something: {failure}")  # noqa: T201 - for the log
 
     def _is_used_up(self, pid: int | None) -> bool:
-        spent = self._budget.spent()
-        if self._budget.in_work:  # which has the CPU time of children only when they have ended
-            spent += _cpu_seconds(pid) / (self._budget.seconds(1.0) * self._threads)
-        return spent >= self._end
+        return spent_with(self._budget, pid, self._threads) >= self._end
 
 
 def _send_all(
@@ -120,6 +117,23 @@ def _send_all(
         own.send((None, f"{type(error).__name__}: {error}"))
     own.close()
     os._exit(0)  # at once: a package's runtime may hang when it is asked to end
+
+
+def spent_with(budget: Budget, pid: int | None, threads: int) -> float:
+    """Return what of a budget has been used, a child that is running included.
+
+    A budget of work has the CPU time of children only when they have ended.
+
+    Parameters
+    ----------
+    pid
+        Of the child.
+    threads
+        Of the job.
+    """
+    if not budget.in_work:
+        return budget.spent()
+    return budget.spent() + _cpu_seconds(pid) / (budget.seconds(1.0) * threads)
 
 
 def _cpu_seconds(pid: int | None) -> float:
