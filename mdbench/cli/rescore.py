@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rich.markup import escape
 
+import eqverdict
+import mdbench
 from mdbench.cli.options import Exit
 from mdbench.errors import RecordsError, counted
-from mdbench.records import RecordStore, results_files
+from mdbench.records import Record, RecordStore, results_files
 from mdbench.records.files import OTHER_FOLDER, PACKED, file_failure, pack
-from mdbench.runs.reproduce import rescore_all
+from mdbench.runs.record import core_versions
+from mdbench.runs.reproduce import RescoredRecord, rescore_all
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from rich.console import Console
-
-    from mdbench.records import Record
-    from mdbench.runs.reproduce import RescoredRecord
 
 
 class Change(NamedTuple):
@@ -64,91 +66,181 @@ class Rescoring:
 
 
 def rescore_files(results: Path, console: Console, how: Rescoring) -> int:
-    """Score the records of a file, or of all files of a folder, and print what changed."""
-    files = results_files(results)
-    workspace = Workspace.find()
+    """Score the records of a file, or of all files of a folder, and print what changed.
+
+    Those of one dataset are scored one after the other, so that its data are made once.  What is
+    scored is kept in `JOURNAL` in the folder of the results until all is, so that a run that was ended goes
+    on where it was.
+    """
+    tallies = [_Tally(file, RecordStore(file).read(), console) for file in results_files(results)]
+    order = [(tally, index) for tally in tallies for index in range(len(tally.records))]
+    order.sort(key=lambda item: _same_data(item[0].records[item[1]]))
     with ExitStack() as stack:
-        rows = None
-        if how.changes is not None:
-            try:
-                file = how.changes.open("w", encoding="utf-8", newline="")
-            except OSError as error:
-                message = file_failure(how.changes, "cannot be written", error).message
-                hint = "Name another file after --changes; its folder has to be there."
-                raise RecordsError(message, hint) from error
-            rows = csv.writer(stack.enter_context(file))
-            rows.writerow(Change._fields)
-        for path in files:
-            tally = _Tally(path, workspace, how, console, rows)
-            if how.dry_run:
-                for _ in tally.change(RecordStore(path).read()):
-                    pass
-            elif path.name.endswith(PACKED):
-                pack(path, tally.change(RecordStore(path).read()))
-            else:
-                _rewrite(path, tally)
+        rows = _changes_writer(how.changes, stack)
+        journal = None if how.dry_run else stack.enter_context(_Journal(results, how))
+        if journal is not None:
+            for tally, index in order:
+                tally.scored[index] = journal.find(tally, index)
+        todo = [(tally, index) for tally, index in order if tally.scored[index] is None]
+        if len(todo) < len(order):
+            count = counted(len(order) - len(todo), "record")
+            console.print(f"{count} of {len(order)} were scored by a run that was ended.")
+        records = [tally.records[index] for tally, index in todo]
+        scored = rescore_all(records, Workspace.find(), how.n_jobs, reuse=how.reuse)
+        for (tally, index), record in zip(todo, scored, strict=True):
+            tally.scored[index] = record
+            if journal is not None:
+                journal.add(tally, index)
+        for tally in tallies:
+            if not how.dry_run:
+                tally.write()
             tally.show("would change" if how.dry_run else "changed")
+            if rows is not None:
+                rows.writerows(tally.changes())
+        if journal is not None:
+            journal.remove()
     return Exit.DONE
 
 
-def _rewrite(path: Path, tally: _Tally) -> None:
+JOURNAL = ".rescored"
+"""What a run of ``rescore`` has scored; it is removed when the results are written."""
+_COPY = "Copy the results to a folder that can be written, and rescore the copy."
+
+
+def _same_data(record: Record) -> tuple[str, ...]:
+    """Return a key by which records of the same data are neighbours."""
+    options = json.dumps(dict(record.options), sort_keys=True, default=str)
+    return record.data_type, record.dataset, options, str(record.snr_db), str(record.seed)
+
+
+def _changes_writer(path: Path | None, stack: ExitStack) -> Any:
+    """Open the table of changes; None for none."""
+    if path is None:
+        return None
     try:
-        RecordStore(path).rewrite(tally.change)
-    except RecordsError as error:
-        copy = "Copy the results to a folder that can be written, and rescore the copy."
-        hint = error.hint.replace(OTHER_FOLDER, copy)  # a run has this option
-        raise RecordsError(error.message, hint) from None
+        file = path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        message = file_failure(path, "cannot be written", error).message
+        hint = "Name another file after --changes; its folder has to be there."
+        raise RecordsError(message, hint) from error
+    rows = csv.writer(stack.enter_context(file))
+    rows.writerow(Change._fields)
+    return rows
+
+
+class _Journal:
+    """The records that a run has scored, a line of JSON each.
+
+    It is of the code that wrote it: after a change of the code it counts for nothing.
+    """
+
+    def __init__(self, results: Path, how: Rescoring) -> None:
+        self._path = (results if results.is_dir() else results.parent) / JOURNAL
+        self._header = json.dumps([_code(), core_versions(), how.reuse])
+        self._lines: dict[tuple[str, int, str], tuple[str, str]] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            lines = (
+                self._path.read_text(encoding="utf-8").split("\n") if self._path.exists() else []
+            )
+            if lines[:1] != [self._header]:
+                lines = [self._header, ""]
+            for line in lines[1:-1]:
+                name, index, key, after, left = json.loads(line)
+                self._lines[name, index, key] = after, left
+            self._path.write_text("\n".join([*lines[:-1], ""]), encoding="utf-8")
+            self._file = self._path.open("a", encoding="utf-8")
+        except OSError as error:
+            message = file_failure(self._path, "cannot be written", error).message
+            raise RecordsError(message, _COPY) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def find(self, tally: _Tally, index: int) -> RescoredRecord | None:
+        """Return a record of a file, scored, or None where it was not."""
+        before = tally.records[index]
+        line = self._lines.pop((tally.path.name, index, before.key), None)
+        if line is None:
+            return None
+        return RescoredRecord(before, Record.model_validate_json(line[0]), line[1])
+
+    def add(self, tally: _Tally, index: int) -> None:
+        """Keep a record that was scored."""
+        scored = tally.scored[index]
+        if scored is not None:
+            key, after = tally.records[index].key, scored.after.to_line()
+            self._file.write(json.dumps([tally.path.name, index, key, after, scored.left]) + "\n")
+            self._file.flush()
+
+    def remove(self) -> None:
+        """Remove the file: the results are written."""
+        self._path.unlink(missing_ok=True)
+
+
+def _code() -> str:
+    """Return a hash of the code that scores."""
+    digest = hashlib.sha256()
+    for package in (eqverdict, mdbench):
+        for file in sorted(Path(package.__path__[0]).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 class _Tally:
-    """Scores the records of a file, shows whose status is another, and counts the rest."""
+    """The records of a file, before and after: writes them and shows what changed."""
 
-    def __init__(
-        self, path: Path, workspace: Workspace, how: Rescoring, console: Console, rows: Any
-    ) -> None:
-        self._path = path
-        self._workspace = workspace
-        self._how = how
+    def __init__(self, path: Path, records: Sequence[Record], console: Console) -> None:
+        self.path, self.records = path, records
+        self.scored: list[RescoredRecord | None] = [None] * len(records)
         self._console = console
-        self._rows = rows
-        self._changed: Counter[str] = Counter()
-        self._unscored: Counter[str] = Counter()
-        self._count = 0
-        self._others = 0
 
-    def change(self, records: Sequence[Record]) -> Iterator[Record]:
-        """Score records."""
-        how = self._how
-        for done in rescore_all(records, self._workspace, how.n_jobs, reuse=how.reuse):
-            self._count += 1
-            self._unscored.update([done.left] if done.left else [])
-            self._others += bool(done.changes)
-            self._changed.update(list(done.changes))
-            if "status" in done.changes:
-                old, new = done.changes["status"]
-                text = f"{done.after.algorithm} · {done.after.system}  {old} -> {new}"
-                self._print(f"{text}: {done.after.reason}")
-            if self._rows is not None:
-                self._rows.writerows(self._changes(done))
-            yield done.after
-
-    def _changes(self, done: RescoredRecord) -> Iterator[Change]:
-        after = done.after
-        equations = "; ".join(after.equations or ())
-        for score, (old, new) in done.changes.items():
+    def changes(self) -> Iterator[Change]:
+        """Yield a row for each score that is another one."""
+        for scored in filter(None, self.scored):
+            after = scored.after
+            equations = "; ".join(after.equations or ())
             names = after.data_type, after.algorithm, after.system
-            yield Change(self._path.name, after.key, *names, score, old, new, equations)
+            for score, (old, new) in scored.changes.items():
+                yield Change(self.path.name, after.key, *names, score, old, new, equations)
+
+    def write(self) -> None:
+        """Write the records in the places of the old ones; what a run has added since stays.
+
+        Raises
+        ------
+        RecordsError
+            If the file cannot be written, or another process is writing it.
+        """
+        after = [scored.after for scored in filter(None, self.scored)]
+        if self.path.name.endswith(PACKED):
+            pack(self.path, after)
+            return
+        try:
+            RecordStore(self.path).rewrite(lambda records: [*after, *records[len(after) :]])
+        except RecordsError as error:
+            hint = error.hint.replace(OTHER_FOLDER, _COPY)  # a run has this option
+            raise RecordsError(error.message, hint) from None
 
     def show(self, verb: str) -> None:
         """Print the result for the file."""
-        scored = self._count - self._unscored.total()
-        text = f"{self._path}: {scored} of {counted(self._count, 'record')} scored again"
-        self._print(f"{text}, and {self._others} {verb}.")
-        for reason, count in self._unscored.most_common():
-            self._print(f"    left as they are: {count}, as {reason}")
-        if self._changed:
-            changed = ", ".join(f"{name} {count}" for name, count in self._changed.items())
-            self._print(f"    changed: {changed}")
+        scored = [record for record in self.scored if record is not None]
+        unscored = Counter(record.left for record in scored if record.left)
+        changed = Counter(name for record in scored for name in record.changes)
+        for record in scored:
+            if "status" in record.changes:
+                old, new = record.changes["status"]
+                text = f"{record.after.algorithm} · {record.after.system}  {old} -> {new}"
+                self._print(f"{text}: {record.after.reason}")
+        count = len(scored) - unscored.total()
+        text = f"{self.path}: {count} of {counted(len(scored), 'record')} scored again"
+        self._print(f"{text}, and {sum(bool(record.changes) for record in scored)} {verb}.")
+        for reason, number in unscored.most_common():
+            self._print(f"    left as they are: {number}, as {reason}")
+        if changed:
+            self._print(f"    changed: {', '.join(f'{n} {c}' for n, c in changed.items())}")
 
     def _print(self, text: str) -> None:
         self._console.print(escape(text), soft_wrap=True)

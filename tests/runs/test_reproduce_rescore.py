@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from harness import ROOT, add_method
 
 from mdbench.cli import main
+from mdbench.cli.rescore import JOURNAL
 from mdbench.errors import RecordsError
 from mdbench.records import Record, RecordStore, Status, key_of
 from mdbench.records.files import pack, read_records
@@ -22,7 +24,7 @@ from mdbench.runs.reproduce import _PIECE, RescoredRecord, rescore_all, rescored
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 Output = pytest.CaptureFixture[str]
@@ -248,6 +250,72 @@ def test_a_packed_file_is_packed_again_and_changes_are_listed(
     # Nothing changes any more.
     assert main(["rescore", str(packed), "--changes", str(changes)]) == 0
     assert changes.read_text().splitlines() == [",".join(rows[0])]
+
+
+def test_a_run_that_was_ended_goes_on_where_it_was(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    del workspace
+    several = [old(metrics={"nmse": 9.0 + n}, parts={"seed": str(n)}) for n in range(4)]
+    before = write(*several)
+    scored: list[str] = []
+    stop_after = 2
+
+    def some(records: Sequence[Record], *_: Any, **__: Any) -> Iterator[RescoredRecord]:
+        for record in records:
+            if len(scored) == stop_after:
+                raise KeyboardInterrupt
+            scored.append(record.key)
+            yield RescoredRecord(record, record.model_copy(update={"metrics": {"nmse": 1.0}}))
+
+    monkeypatch.setattr("mdbench.cli.rescore.rescore_all", some)
+    assert main(["rescore", str(FILE)]) != 0
+    assert FILE.read_bytes() == before
+    journal = FILE.with_name(JOURNAL)
+    assert len(journal.read_text().splitlines()) == 1 + 2
+    with journal.open("a") as file:
+        file.write('["zero-ode.jsonl", 2, "cut')  # as by a kill
+    scored.clear()
+    stop_after = 9
+    assert main(["rescore", str(FILE)]) == 0
+    assert scored == [record.key for record in several[2:]]
+    assert "2 records of 4 were scored by a run that was ended" in capsys.readouterr().out
+    assert [record.metrics["nmse"] for record in RecordStore(FILE).read()] == [1.0] * 4
+    assert not journal.exists()
+
+
+def test_what_other_code_has_scored_is_scored_again(workspace: Workspace) -> None:
+    del workspace
+    write(old(metrics={"nmse": 9.0}))
+    record = RecordStore(FILE).read()[0]
+    line = json.dumps([FILE.name, 0, record.key, record.to_line(), ""])
+    FILE.with_name(JOURNAL).write_text(f'["other", {{}}, false]\n{line}\n')
+    assert main(["rescore", str(FILE)]) == 0
+    assert RecordStore(FILE).read()[0].metrics["nmse"] != 9.0
+
+
+def test_records_of_one_dataset_are_scored_one_after_the_other(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del workspace
+    folder = FILE.parent
+    record = RecordStore(FILE).read()[0]
+    for name in ("a", "b"):
+        mixed = [record.model_copy(update={"dataset": name}) for name in ("one", "two", "one")]
+        text = "".join(f"{copy.to_line()}\n" for copy in mixed)
+        (folder / f"{name}.jsonl").write_text(text)
+    FILE.unlink()
+    order: list[str] = []
+
+    def same(records: Sequence[Record], *_: Any, **__: Any) -> Iterator[RescoredRecord]:
+        order.extend(record.dataset for record in records)
+        return (RescoredRecord(record, record) for record in records)
+
+    monkeypatch.setattr("mdbench.cli.rescore.rescore_all", same)
+    before = [(folder / f"{name}.jsonl").read_bytes() for name in "ab"]
+    assert main(["rescore", str(folder)]) == 0
+    assert order == ["one"] * 4 + ["two"] * 2
+    assert [(folder / f"{name}.jsonl").read_bytes() for name in "ab"] == before
 
 
 def test_changes_that_cannot_be_written_cost_nothing(workspace: Workspace, capsys: Output) -> None:
