@@ -69,8 +69,8 @@ def rescore_files(results: Path, console: Console, how: Rescoring) -> int:
     """Score the records of a file, or of all files of a folder, and print what changed.
 
     Those of one dataset are scored one after the other, so that its data are made once.  What is
-    scored is kept in `JOURNAL` in the folder of the results until all is, so that a run that was ended goes
-    on where it was.
+    scored is kept in `JOURNAL`, in the folder of the results, until all is: a run that was ended
+    goes on where it was.
     """
     tallies = [_Tally(file, RecordStore(file).read(), console) for file in results_files(results)]
     order = [(tally, index) for tally in tallies for index in range(len(tally.records))]
