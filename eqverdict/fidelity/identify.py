@@ -26,6 +26,7 @@ from eqverdict.fidelity.constant_match import (
     constant_shift,
 )
 from eqverdict.fidelity.notation_variants import ONE_TEXT, shortest_writings, shows_its_terms
+from eqverdict.fidelity.numeric import ROUNDED
 from eqverdict.fidelity.pairs import (
     EquationPair,
     checks_of,
@@ -97,7 +98,7 @@ def compare_by_values(
         result = _compare_without_redundant_parts(texts, t, result, names)
     if result.same_form:
         symbolic = Symbolic.EQUAL
-    elif is_polynomial(t) and is_polynomial(sums[1]) and not result.extra and p == sums[1]:
+    elif p == sums[1] and not result.extra and _are_other_polynomials(t, p):
         symbolic = Symbolic.UNEQUAL
     else:
         symbolic = Symbolic.NOT_PROVED
@@ -112,6 +113,16 @@ def compare_by_values(
         hidden=result.hidden,
     )
     return replace(result.pair, find_checks=checks)
+
+
+def _are_other_polynomials(t: Sum, p: Sum) -> bool:
+    """Whether two sums are polynomials whose terms or constants differ by more than rounding.
+
+    Numbers that leave a function, as in ``exp(log(3*x))``, are rounded.
+    """
+    if not (is_polynomial(t) and is_polynomial(p)):
+        return False
+    return t.keys() != p.keys() or any(abs(p[m] / c - 1) > ROUNDED for m, c in t.items())
 
 
 def _plainly(text: str, terms: Sum, names: tuple[str, ...]) -> tuple[str, Sum]:
@@ -337,11 +348,14 @@ class _Comparison:
     def _moved_in_natural_units(self) -> MatchResult | None:
         """Move the truth's constants with each variable in units of its middle on the domain.
 
+        Zeros are left out; a variable that is always zero keeps its unit.
+
         A moved exponent changes the factor before its power, by how much depends on the units.
         """
         columns = self.values.columns
         if {name for name, _, _ in self.names.domain}.issuperset(columns):
-            units = {name: float(np.median(np.abs(column))) for name, column in columns.items()}
+            sizes = {name: np.abs(column[column != 0]) for name, column in columns.items()}
+            units = {name: float(np.median(each)) for name, each in sizes.items() if len(each)}
         else:
             return None
         texts = _in_units(self.truth, units), _in_units(self.prediction, units)
@@ -369,7 +383,9 @@ class _Comparison:
             for other, mine in self.forms.items():
                 if other not in true or not may_be_printed(true[other], mine):
                     continue
-                error = printed_shift(form, other, mine, self.names.true)
+                error = printed_shift(
+                    form, other, mine, self.names.true, self.values.prediction
+                )
                 if error is not None:
                     return MatchResult(Equivalence.SAME, error)
         return None
@@ -484,9 +500,11 @@ def _in_units(text: str, units: Mapping[str, float]) -> str:
 def _in_given_units(moved: MovedTruth, units: Mapping[str, float]) -> MovedTruth:
     """Return a truth in the units of the domain as one in those of the data."""
     return MovedTruth(
-        lambda columns: moved.floats({name: c / units[name] for name, c in columns.items()}),
+        lambda columns: moved.floats(
+            {name: c / units.get(name, 1.0) for name, c in columns.items()}
+        ),
         lambda point: moved.precise(
-            {name: number / exact_ball(units[name]) for name, number in point.items()}
+            {name: number / exact_ball(units.get(name, 1.0)) for name, number in point.items()}
         ),
     )
 

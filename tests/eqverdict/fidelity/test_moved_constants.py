@@ -117,6 +117,14 @@ def test_logarithms_powers_and_exponentials_beside_constants(
     assert (verdict(truth, answer) is Verdict.IDENTIFIED) is is_identified
 
 
+@pytest.mark.parametrize("most", [0.0, 5e-324, 1e-310, 1e-3])
+def test_powers_beside_a_variable_that_is_mostly_zero(most: float) -> None:
+    domain = {"x": (-most, most), "y": (1.0, 5.0)}
+    for answer, wanted in (("3.1*y**1.72", True), ("3.5*y**1.62", False)):
+        found = compare(["3*y**1.7 + x"], [f"{answer} + x"], NAMES, domain=domain).verdict
+        assert (found is Verdict.IDENTIFIED) is wanted
+
+
 def test_poles_that_hang_on_ratios_are_no_difference() -> None:
     domain = {"x": (1.0, 2.0), "y": (3.0, 20.0)}
     answer = compare(["x/sqrt(1 - x**2/y**2)"], ["x/sqrt(0.999 - x**2/y**2)"], NAMES, domain=domain)
