@@ -25,6 +25,7 @@ from eqverdict.fidelity.constant_match import (
     MovedTruth,
     constant_shift,
 )
+from eqverdict.fidelity.moved_terms import moved_error, moved_values
 from eqverdict.fidelity.notation_variants import ONE_TEXT, shortest_writings, shows_its_terms
 from eqverdict.fidelity.numeric import ROUNDED
 from eqverdict.fidelity.pairs import (
@@ -288,6 +289,8 @@ class _Comparison:
         """Whether the truth's constants can be moved to where the answer's values are."""
         if (whole := self._as_a_whole()) is not None:
             return whole
+        if (alike := self._term_by_term()) is not None:
+            return alike
         matches = [
             self.values.relation(form)
             for name, form in self.true_forms
@@ -320,6 +323,29 @@ class _Comparison:
         error = np.inf if factor is None else abs(float(factor - 1))
         if error <= TOLERANCE:
             return MatchResult(Equivalence.SAME, error, _as_written(values, factor))
+        return None
+
+    def _term_by_term(self) -> MatchResult | None:
+        """Whether a form of the answer is the truth's but for constants within 5 %; None if not.
+
+        Values do not show where a jump or a steep part is, and what moves constants by values may
+        take others: so the constants are compared by themselves.
+        """
+        own = [] if is_whole(self.p) else [self.p]
+        for _, form in self.true_forms:
+            for mine in (*own, *self.forms.values()):
+                error = moved_error(form, mine)
+                if error is None or not shows_its_terms(form):
+                    continue
+                if not (
+                    self.values.faithful(form, of_truth=True)
+                    and self.values.faithful(mine, of_truth=False)
+                ):
+                    continue
+                # The numbers of a form are rounded.
+                moved = MovedTruth(*moved_values(mine))
+                self.values.is_close = True
+                return MatchResult(Equivalence.SAME, error, moved, is_rounded=True)
         return None
 
     def _has_its_skeleton(self) -> bool:
@@ -383,9 +409,7 @@ class _Comparison:
             for other, mine in self.forms.items():
                 if other not in true or not may_be_printed(true[other], mine):
                     continue
-                error = printed_shift(
-                    form, other, mine, self.names.true, self.values.prediction
-                )
+                error = printed_shift(form, other, mine, self.names.true, self.values.prediction)
                 if error is not None:
                     return MatchResult(Equivalence.SAME, error)
         return None

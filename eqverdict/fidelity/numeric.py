@@ -197,16 +197,17 @@ class ValueComparison:
                     balls = exact_point(point)
                     true, answer = precise(balls), ball_value(compared, balls)
                     size = abs(true) + abs(answer) + exact_ball(self.scale)
-                    # Near a pole the last digits of numbers move values by much.
+                    # Near a pole or a jump the last digits of numbers move values by much.
                     aside = _ASIDE if is_rounded else _FITTED_ASIDE
-                    # Each variable by another share: some poles depend on ratios alone.
-                    there = precise(
-                        {
-                            name: number * exact_ball(1 + aside * (-2) ** k)
-                            for k, (name, number) in enumerate(balls.items())
-                        }
-                    )
-                    size += abs(there - true) / exact_ball(tolerance)
+                    for sign in (1, -1):
+                        # Each variable by another share: some poles depend on ratios alone.
+                        there = precise(
+                            {
+                                name: number * exact_ball(1 + sign * aside * (-2) ** k)
+                                for k, (name, number) in enumerate(balls.items())
+                            }
+                        )
+                        size += abs(there - true) / exact_ball(tolerance)
                     return true, answer, size
 
                 try:
