@@ -7,6 +7,7 @@ of a product in one; those with the fewest numbers decide.  SymPy does it: the s
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+_CANCELLED = 1e-12
 _KNOWN = ("sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "sinh", "cosh", "atan", "asin", "acos")
 
 
@@ -36,14 +39,24 @@ class Layouts:
     def __init__(self, tree: Node, n_constants: int) -> None:
         self.constants = [sympy.Symbol(f"c{k}", positive=True) for k in range(n_constants)]
         law = _sympy(tree, self.constants)
-        sine, cosine = sympy.Wild("a"), sympy.Wild("b")
+        angle = sympy.Wild("a")
+        sine, cosine = sympy.sin(angle / 2), sympy.cos(angle / 2)
         multiplied = sympy.expand(law)
         layouts = {
             law,
             sympy.expand(law, multinomial=False),
             multiplied,
-            sympy.expand(multiplied.replace(sympy.sin(sine) ** 2, 1 - sympy.cos(sine) ** 2)),
-            sympy.expand(multiplied.replace(sympy.cos(cosine) ** 2, 1 - sympy.sin(cosine) ** 2)),
+            *(
+                sympy.expand(multiplied.replace(old, new))
+                for old, new in (
+                    (sympy.sin(angle) ** 2, 1 - sympy.cos(angle) ** 2),
+                    (sympy.cos(angle) ** 2, 1 - sympy.sin(angle) ** 2),
+                    (sympy.cos(angle), 1 - 2 * sine**2),
+                    (sympy.cos(angle), 2 * cosine**2 - 1),
+                    (sympy.sin(angle) ** 2, (1 - sympy.cos(2 * angle)) / 2),
+                    (sympy.cos(angle) ** 2, (1 + sympy.cos(2 * angle)) / 2),
+                )
+            ),
         }
         self.numbers = [list(_Numbers(frozenset(self.constants)).of(each)) for each in layouts]
 
@@ -53,16 +66,25 @@ class Layouts:
         known = []
         for numbers in self.numbers:
             first, second = ([_value(number, table) for number in numbers] for table in tables)
-            there = [(a, b) for a, b in zip(first, second, strict=True) if a or b]
-            shares = [abs(b / a - 1) if a else float("inf") for a, b in there]
+            there = [(a, b) for a, b in zip(first, second, strict=True) if a != 0 or b != 0]
+            shares = [float(abs(b / a - 1)) if a != 0 else float("inf") for a, b in there]
             known.append((len(there), max(shares, default=0.0)))
         least = min((count for count, _ in known), default=0)
         return [share for count, share in known if count == least]
 
 
-def _value(number: Any, table: dict[Any, float]) -> float:
-    value = complex(sympy.sympify(number).subs(table).evalf())
-    return value.real if abs(value.real) > 1e-12 * abs(value.imag) else abs(value)  # noqa: PLR2004
+def _value(number: Any, table: dict[Any, float]) -> Any:
+    """Return the value of a number; what cancels to double precision is zero."""
+    number = sympy.sympify(number)
+    value, size = (
+        sum(abs(term) if absolute else term for term in _terms_of(number, table))
+        for absolute in (False, True)
+    )
+    return value if abs(value) > _CANCELLED * size else sympy.Integer(0)
+
+
+def _terms_of(number: Any, table: dict[Any, float]) -> list[Any]:
+    return [term.subs(table).evalf() for term in sympy.Add.make_args(sympy.expand(number))]
 
 
 @dataclass
@@ -122,9 +144,8 @@ def _sympy(node: Node, constants: Sequence[Any]) -> Any:
         case Number():
             return sympy.pi if node.text == "pi" else sympy.Rational(str(float(node.constant or 0)))
         case Variable():
-            if node.name.startswith("#"):
-                return constants[int(node.name[1:])]
-            return sympy.Symbol(node.name, real=True)
+            is_constant = node.name.startswith("#")
+            return constants[int(node.name[1:])] if is_constant else sympy.Symbol(node.name)
         case Negation():
             return -_sympy(node.operand, constants)
         case Power():
@@ -132,16 +153,10 @@ def _sympy(node: Node, constants: Sequence[Any]) -> Any:
         case Chain():
             total = _sympy(node.first, constants)
             for symbol, operand in node.rest:
-                other = _sympy(operand, constants)
-                total = {
-                    "+": lambda a, b: a + b,
-                    "-": lambda a, b: a - b,
-                    "*": lambda a, b: a * b,
-                    "/": lambda a, b: a / b,
-                }[symbol](total, other)
+                total = _OPERATORS[symbol](total, _sympy(operand, constants))
             return total
         case Call():
             arguments = [_sympy(each, constants) for each in node.arguments]
-            if node.function in _KNOWN:
-                return getattr(sympy, node.function)(*arguments)
-            return sympy.Function(node.function)(*arguments)
+            is_known = node.function in _KNOWN
+            applied = getattr(sympy, node.function) if is_known else sympy.Function(node.function)
+            return applied(*arguments)

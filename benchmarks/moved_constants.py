@@ -151,9 +151,7 @@ def moves(suite: str, law: Law, generator: random.Random) -> Iterator[Move]:
             yield Move(suite, law, text, share, effect, change)
 
 
-def _effect(
-    truth: ParametricExpression, moved: Array, law: Law, share: float
-) -> Effect:
+def _effect(truth: ParametricExpression, moved: Array, law: Law, share: float) -> Effect:
     """Evaluate a truth with and without a constant moved, at points of the domain."""
     columns = _columns(law)
     if not columns:

@@ -277,6 +277,8 @@ _TINY = 1e-50
 """The step of differences, as a share."""
 _WHOLE = 1e-9
 _MOST_WRITTEN = 12
+_UNSEEN = 1e-12
+"""Slopes of values, over their sizes, that are rounding."""
 _MOST_GAUGES = 24
 """Choices of constants that stand still."""
 _FARTHEST_TOGETHER = 0.2
@@ -625,7 +627,9 @@ def constant_shift(
     if everywhere is None or np.max(np.abs(everywhere / truth.start - 1)) > _FARTHEST_TOGETHER:
         return None
     fits: list[tuple[float, Array, list[int]]] = []
-    for free in map(list, islice(combinations(range(n), rank), _MOST_GAUGES)):
+    # What no point shows stands still.
+    seen = np.flatnonzero(np.max(np.abs(slopes), axis=0, initial=0.0) > _UNSEEN)
+    for free in map(list, islice(combinations(seen.tolist(), rank), _MOST_GAUGES)):
         if rank < n and np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
             continue
         constants = fit_parametric(truth, columns, wanted, truth.start, free, nearby=True)

@@ -25,8 +25,13 @@ from eqverdict.fidelity.constant_match import (
     MovedTruth,
     constant_shift,
 )
-from eqverdict.fidelity.moved_terms import moved_error, moved_values
-from eqverdict.fidelity.notation_variants import ONE_TEXT, shortest_writings, shows_its_terms
+from eqverdict.fidelity.moved_terms import moved_error
+from eqverdict.fidelity.notation_variants import (
+    ONE_TEXT,
+    plain_writing,
+    shortest_writings,
+    shows_its_terms,
+)
 from eqverdict.fidelity.numeric import ROUNDED
 from eqverdict.fidelity.pairs import (
     EquationPair,
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
 
     from eqverdict.atoms import Monomial, Sum
     from eqverdict.fidelity.pairs import Names
+    from eqverdict.tree import Node
 
     Array = NDArray[np.float64]
 
@@ -65,6 +71,8 @@ _ONE = Fraction(1)
 _LONGEST_NUMBER = 10**60
 """Longer whole numbers are rounded when they are read."""
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_AT_SWITCHES = 2
+"""Sets of points of interest up to those between switches."""
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 
@@ -287,10 +295,8 @@ class _Comparison:
 
     def _moved(self) -> MatchResult:
         """Whether the truth's constants can be moved to where the answer's values are."""
-        if (whole := self._as_a_whole()) is not None:
-            return whole
-        if (alike := self._term_by_term()) is not None:
-            return alike
+        if (known := self._as_a_whole() or self._term_by_term()) is not None:
+            return known
         matches = [
             self.values.relation(form)
             for name, form in self.true_forms
@@ -300,8 +306,9 @@ class _Comparison:
             if each.relation is Equivalence.SAME and shows_its_terms(form):
                 return each
         others = [each for each in matches if each.relation in _MOVED]
+        unknown = not matches or any(each.relation is Equivalence.UNKNOWN for each in matches)
         # A factor within a logarithm makes terms that neither side has as it is written.
-        if others or "log" in self.truth or self._has_its_skeleton():
+        if others or unknown or "log" in self.truth or self._has_its_skeleton():
             moved = self._moved_as_written()
             if moved is not None and moved.relation is Equivalence.SAME:
                 return moved
@@ -310,7 +317,6 @@ class _Comparison:
             return MatchResult(Equivalence.OTHER_CONSTANTS, min(map(_error, others)))
         if (printed := self._as_printed()) is not None:
             return printed
-        unknown = not matches or any(each.relation is Equivalence.UNKNOWN for each in matches)
         return MatchResult(Equivalence.UNKNOWN if unknown else Equivalence.APART)
 
     def _as_a_whole(self) -> MatchResult | None:
@@ -318,11 +324,11 @@ class _Comparison:
         values = self.values
         if values.equal:
             values.is_close = True
-            return MatchResult(Equivalence.SAME, 0.0, _as_written(values))
+            return MatchResult(Equivalence.SAME, 0.0, _of_tree(values.truth))
         factor = values.proportional()
         error = np.inf if factor is None else abs(float(factor - 1))
         if error <= TOLERANCE:
-            return MatchResult(Equivalence.SAME, error, _as_written(values, factor))
+            return MatchResult(Equivalence.SAME, error, _of_tree(values.truth, factor))
         return None
 
     def _term_by_term(self) -> MatchResult | None:
@@ -342,11 +348,20 @@ class _Comparison:
                     and self.values.faithful(mine, of_truth=False)
                 ):
                     continue
-                # The numbers of a form are rounded.
-                moved = MovedTruth(*moved_values(mine))
+                # A form has the values of its equation, but for the sides of switches.
+                if self.switches and self._switches_elsewhere(mine):
+                    continue
                 self.values.is_close = True
-                return MatchResult(Equivalence.SAME, error, moved, is_rounded=True)
+                return MatchResult(Equivalence.SAME, error)
         return None
+
+    def _switches_elsewhere(self, mine: Sum) -> bool:
+        """Whether a form of the answer is another function beside a switch."""
+        form = _of_tree(read(plain_writing(mine), self.names.predicted))
+        hidden = self.values.hidden_difference(
+            form.floats, form.precise, is_rounded=True, most=_AT_SWITCHES
+        )
+        return hidden is not None
 
     def _has_its_skeleton(self) -> bool:
         """Whether in some form the answer is the truth but for its constants."""
@@ -354,9 +369,13 @@ class _Comparison:
         return any(sorted(map(skeleton_of, form)) in true for form in self.forms.values())
 
     def _moved_as_written(self) -> MatchResult | None:
-        """Move the constants of each writing of the forms with the fewest constants."""
+        """Move the constants of each writing of the forms with the fewest constants.
+
+        A truth that has none, as a number in it is too large or too small, moves as it is written.
+        """
         best: MatchResult | None = None
         writings = [text for _, form in self.true_forms for text in shortest_writings(form)]
+        writings = writings or [self.truth]
         for text in dict.fromkeys(writings):
             try:
                 written = read(text, self.names.true)
@@ -491,9 +510,9 @@ def _error(found: MatchResult) -> float:
     return np.inf if found.error is None else found.error
 
 
-def _as_written(values: ConstantMatcher, factor: Any = 1) -> MovedTruth:
-    """Return the truth as it is, or a multiple of it, to be compared everywhere."""
-    tree, rounded = values.truth, float(factor)
+def _of_tree(tree: Node, factor: Any = 1) -> MovedTruth:
+    """Return an equation, or a multiple of it, to be compared everywhere."""
+    rounded = float(factor)
 
     def floats(columns: Mapping[str, Array]) -> Array:
         n = len(next(iter(columns.values())))

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from eqverdict.atoms import PI
-from eqverdict.fidelity.models import Model
 from eqverdict.fidelity.verdict import match
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    from eqverdict.atoms import Atom, Monomial, Sum, Terms
-
-    Array = NDArray[np.float64]
+    from eqverdict.atoms import Atom, Monomial, Sum
 
 
 def moved_error(truth: Sum, prediction: Sum) -> float | None:
@@ -43,19 +36,6 @@ def moved_error(truth: Sum, prediction: Sum) -> float | None:
         if truth[true] * prediction[own] <= 0:
             return None
     return matched.error or 0.0
-
-
-def moved_values(
-    terms: Sum,
-) -> tuple[Callable[[Mapping[str, Array]], Array], Callable[[Mapping[str, Any]], Any]]:
-    """Return the values of a sum of terms: at columns of points, and at a point of balls."""
-    model = Model(terms)
-    still = [0] * len(model.moving)
-
-    def floats(columns: Mapping[str, Array]) -> Array:
-        return np.asarray(model.dual(columns, np.zeros(len(still)))[0][0], np.float64)
-
-    return floats, lambda point: model.precise(point, still)
 
 
 def _paired(one: Monomial, other: Monomial) -> Iterator[tuple[Atom, Atom]]:
