@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 _CANCELLED = 1e-12
+_KEPT = {"power_exp": False, "log": False}
+"""An offset in an exponent or a logarithm may be a factor: where it is written is where it is."""
 _KNOWN = ("sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "sinh", "cosh", "atan", "asin", "acos")
 
 
@@ -41,13 +43,13 @@ class Layouts:
         law = _sympy(tree, self.constants)
         angle = sympy.Wild("a")
         sine, cosine = sympy.sin(angle / 2), sympy.cos(angle / 2)
-        multiplied = sympy.expand(law)
+        multiplied = sympy.expand(law, **_KEPT)
         layouts = {
             law,
-            sympy.expand(law, multinomial=False),
+            sympy.expand(law, multinomial=False, **_KEPT),
             multiplied,
             *(
-                sympy.expand(multiplied.replace(old, new))
+                sympy.expand(multiplied.replace(old, new), **_KEPT)
                 for old, new in (
                     (sympy.sin(angle) ** 2, 1 - sympy.cos(angle) ** 2),
                     (sympy.cos(angle) ** 2, 1 - sympy.sin(angle) ** 2),
