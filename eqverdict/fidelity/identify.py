@@ -40,6 +40,7 @@ from eqverdict.fidelity.pairs import (
     is_whole,
     pair_of,
 )
+from eqverdict.fidelity.parametric import with_one_number
 from eqverdict.fidelity.printed_digits import (
     may_be_printed,
     printed_shift,
@@ -369,18 +370,9 @@ class _Comparison:
         return any(sorted(map(skeleton_of, form)) in true for form in self.forms.values())
 
     def _moved_as_written(self) -> MatchResult | None:
-        """Move the constants of each writing of the forms with the fewest constants.
-
-        A truth that has none, as a number in it is too large or too small, moves as it is written.
-        """
+        """Move the constants of each writing of the forms with the fewest constants."""
         best: MatchResult | None = None
-        writings = [text for _, form in self.true_forms for text in shortest_writings(form)]
-        writings = writings or [self.truth]
-        for text in dict.fromkeys(writings):
-            try:
-                written = read(text, self.names.true)
-            except EquationError:
-                continue  # a form that is nested deeper than an equation may be
+        for written in self._writings():
             match = constant_shift(self.values, written, fixed=ONE_TEXT)
             if match is not None and match.relation is Equivalence.SAME:
                 return match
@@ -389,6 +381,20 @@ class _Comparison:
         if any(_units_matter(form) for _, form in self.true_forms):
             return self._moved_in_natural_units() or best
         return best
+
+    def _writings(self) -> Iterator[Node]:
+        """Yield the shortest writings of the truth's forms.
+
+        A truth that has none, as a number in them is too large or too small, is taken as it is.
+        """
+        if not self.true_forms:
+            yield with_one_number(self.values.truth)
+        texts = (text for _, form in self.true_forms for text in shortest_writings(form))
+        for text in dict.fromkeys(texts):
+            try:
+                yield read(text, self.names.true)
+            except EquationError:
+                continue  # a form that is nested deeper than an equation may be
 
     def _moved_in_natural_units(self) -> MatchResult | None:
         """Move the truth's constants with each variable in units of its middle on the domain.
