@@ -265,7 +265,7 @@ class ValueComparison:
     def undefined(self) -> bool:
         """Whether the answer has no values in much of where the truth has some."""
         defined = np.isfinite(self.true_values)
-        doubted = np.flatnonzero(defined & np.isnan(self.values))
+        doubted = np.flatnonzero(defined & ~np.isfinite(self.values))
         if len(doubted) <= _UNDEFINED * defined.sum():
             return False
         none = 0
