@@ -45,6 +45,7 @@ from eqverdict.fidelity.printed_digits import (
     may_be_printed,
     printed_shift,
     with_whole_exponents,
+    with_whole_ratios,
 )
 from eqverdict.fidelity.standard_forms import (
     fewest_constants,
@@ -97,11 +98,14 @@ def compare_by_values(
     truth, prediction = texts
     if t and _is_nothing(truth, names.true):
         truth, t = "0", {}
+    written = read(prediction, names.predicted)
     prediction, p = _plainly(prediction, p, names.predicted)
     texts = truth, prediction
     if (t, p) != sums:
         direct = None if direct is None else pair_of(t, p, match(t, p))
-    result = _Comparison(texts, (t, p), direct, names).result()
+    result = _Comparison(texts, (t, p), direct, names, written).result()
+    if not result.near:
+        result = _compare_with_whole_ratios(texts, t, result, names)
     if not result.near:
         result = _compare_with_moved_jumps(texts, p, result, names)
     if result.values.is_close and not (result.near and result.same_structure):
@@ -186,6 +190,28 @@ def _compare_with_moved_jumps(
     return replace(other, pair=pair, same_form=False)
 
 
+def _compare_with_whole_ratios(
+    texts: tuple[str, str], t: Sum, result: _Result, names: Names
+) -> _Result:
+    """Compare once more with whole ratios where the printing of numbers has lost them."""
+    other = with_whole_ratios(result.values.prediction)
+    if other is None:
+        return result
+    near = _compare_with(texts[0], other, t, result, names)
+    return replace(near, same_form=False, values=result.values)
+
+
+def _compare_with(truth: str, prediction: Node, t: Sum, result: _Result, names: Names) -> _Result:
+    """Compare with another writing of the answer; return what is known so far if it is not near."""
+    text = text_of(prediction)
+    try:
+        p = expand(text, names.predicted)
+    except EquationError:
+        return result
+    other = _Comparison((truth, text), (t, p), pair_of(t, p, match(t, p)), names).result()
+    return other if other.near else result
+
+
 def _compare_without_redundant_parts(
     texts: tuple[str, str], t: Sum, result: _Result, names: Names
 ) -> _Result:
@@ -197,13 +223,7 @@ def _compare_without_redundant_parts(
     reduced = remove_redundant_parts(values.prediction, values.columns, values.box)
     if reduced is None:
         return result
-    text = text_of(reduced)
-    try:
-        p = expand(text, names.predicted)
-    except EquationError:
-        return result
-    direct = pair_of(t, p, match(t, p))
-    other = _Comparison((texts[0], text), (t, p), direct, names).result()
+    other = _compare_with(texts[0], reduced, t, result, names)
     return replace(other, extra=True) if other.near else result
 
 
@@ -241,12 +261,14 @@ class _Comparison:
         sums: tuple[Sum, Sum],
         direct: EquationPair | None,
         names: Names,
+        written: Node | None = None,
     ) -> None:
         self.truth, self.prediction = texts
         self.t, self.p = sums
         self.direct = direct
         self.names = names
         self.values = ConstantMatcher(*texts, names.true, names.predicted, names.domain)
+        self.written = self.values.prediction if written is None else written
         self.switches = has_switches(self.values.truth, self.values.prediction)
         self.true_forms = fewest_constants(self.truth, names.true)
         self.forms = standard_forms(self.prediction, names.predicted)
@@ -434,7 +456,7 @@ class _Comparison:
             for other, mine in self.forms.items():
                 if other not in true or not may_be_printed(true[other], mine):
                     continue
-                error = printed_shift(form, other, mine, self.names.true, self.values.prediction)
+                error = printed_shift(form, other, mine, self.names.true, self.written)
                 if error is not None:
                     return MatchResult(Equivalence.SAME, error)
         return None

@@ -8,6 +8,7 @@ form that both have.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from eqverdict.fidelity.parametric import parametrize
 from eqverdict.fidelity.standard_forms import forms_of
 from eqverdict.fidelity.verdict import PRINTED, TOLERANCE, match
 from eqverdict.grammar import read
+from eqverdict.tree import Call, Number, mapped, parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,8 +37,12 @@ _RANK = 1e-10
 _CORRECTIONS = 6
 _SAME = 1e-14
 """Numbers of the two are the same that agree to this share; what cancels in them loses digits."""
+_HOPELESS = 0.5
+"""The share of the differences that moves may leave to first order."""
 _FARTHEST = 6.0
 """Moves that are larger, in units of what is allowed, are not followed."""
+_MOST_RATIO = 12
+_MOST_NUMBERS = 12
 _NEAR = 0.3
 """Numbers that are farther from those of the truth, as a share, are not followed."""
 
@@ -85,7 +91,10 @@ def printed_shift(
             is_far = max(float(np.max(np.abs(move), initial=0.0)) for move in moves) > 1
             is_other = is_far or becomes_whole(truth, constants)
             return None if is_other else TOLERANCE * float(np.max(np.abs(moves[0]), initial=0.0))
-        step = np.linalg.lstsq(np.hstack([slopes[0], -slopes[1]]), off, rcond=_RANK)[0]
+        both = np.hstack([slopes[0], -slopes[1]])
+        step = np.linalg.lstsq(both, off, rcond=_RANK)[0]
+        if np.max(np.abs(off - both @ step)) > _HOPELESS * np.max(np.abs(off)):
+            return None
         moves = [moves[0] + step[: len(moves[0])], moves[1] + step[len(moves[0]) :]]
         if np.max(np.abs(np.concatenate(moves)), initial=0.0) > _FARTHEST:
             return None
@@ -172,3 +181,44 @@ def with_whole_exponents(terms: Sum) -> str | None:
     if not changed:
         return None
     return " + ".join(f"({monomial_text(monomial, c)})" for monomial, c in total.items())
+
+
+def with_whole_ratios(tree: Node) -> Node | None:
+    """Write an equation with whole ratios of the numbers in its functions where printing lost them.
+
+    ``sin(0.1264*x)*cos(0.2527*x)`` has the sines of two angles that are no multiples.
+
+    Returns
+    -------
+    Node or None
+        None where no ratio is nearly whole and not whole.
+    """
+    inside = {
+        id(number): Fraction(number.text)
+        for call in parts(tree)
+        if isinstance(call, Call)
+        for argument in call.arguments
+        for number in parts(argument)
+        if isinstance(number, Number) and number.constant and number.text[0].isdigit()
+    }
+    table: dict[Fraction, Fraction] = {}
+    numbers = sorted(set(inside.values()))
+    for number in numbers:
+        for smaller in numbers[:_MOST_NUMBERS]:
+            base = table.get(smaller, smaller)
+            ratio = round(number / base)
+            off = abs(number / (base * max(ratio, 1)) - 1)
+            if 1 < ratio <= _MOST_RATIO and 0 < off <= PRINTED:
+                table[number] = ratio * base
+                break
+    if not table:
+        return None
+
+    def moved(node: Node) -> Node | None:
+        other = table.get(inside[id(node)]) if id(node) in inside else None
+        if other is None:
+            return None
+        shown = Decimal(other.numerator) / Decimal(other.denominator)
+        return Number(np.float64(float(other)), f"{shown:f}")
+
+    return mapped(tree, moved)
