@@ -177,7 +177,8 @@ def _is_reached(slopes: Array, wanted: Array) -> bool:
     known = np.isfinite(slopes).all(axis=1)
     if not known.any():
         return True
-    fit = lsq_linear(slopes[known], wanted[known], bounds=(-SAME, SAME))
+    # The other method has no end where values cancel to nothing.
+    fit = lsq_linear(slopes[known], wanted[known], bounds=(-SAME, SAME), method="bvls")
     return bool(np.linalg.norm(fit.fun) <= _REACHED * np.linalg.norm(wanted[known]))
 
 
