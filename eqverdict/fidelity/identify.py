@@ -379,7 +379,7 @@ class _Comparison:
         return None
 
     def _switches_elsewhere(self, mine: Sum) -> bool:
-        """Whether a form of the answer is another function beside a switch."""
+        """Whether a form of the answer is another function next to a switch."""
         form = _of_tree(read(plain_writing(mine), self.names.predicted))
         hidden = self.values.hidden_difference(
             form.floats, form.precise, is_rounded=True, most=_AT_SWITCHES

@@ -52,8 +52,8 @@ def printed_shift(
 ) -> float | None:
     """Return how far the truth's constants have to move for the rest to be rounding.
 
-    Each number that the answer has written moves by `PRINTED` of itself at most, and each constant
-    of the truth by `TOLERANCE`, until all numbers of the two are the same in one form.
+    Numbers that the answer has written move by `PRINTED` of themselves at most, and constants of
+    the truth by `TOLERANCE`, until the two have the same numbers in one form.
 
     Parameters
     ----------
