@@ -421,9 +421,8 @@ class _Comparison:
     def _moved_in_natural_units(self) -> MatchResult | None:
         """Move the truth's constants with each variable in units of its middle on the domain.
 
-        Zeros are left out; a variable that is always zero keeps its unit.
-
         A moved exponent changes the factor before its power, by how much depends on the units.
+        Zeros are left out; a variable that is always zero keeps its unit.
         """
         columns = self.values.columns
         if {name for name, _, _ in self.names.domain}.issuperset(columns):
