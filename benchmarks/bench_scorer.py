@@ -1,14 +1,15 @@
 """Wrong and undecided verdicts of the scorer, and its time, on labelled pairs.
 
-Run as ``python benchmarks/bench_scorer.py [SEEDS] [--adversarial | --moved | --referees]``.  With
-``--adversarial`` only the pairs of ``adversarial.py`` are scored, with ``--moved`` only those of
-``moved_constants.py``: a tenth of all moves for each seed.  With ``--referees`` some of the
-pairs are put to SRBench's own rule and to the package sreval, in an environment of its own, and
-``mdbench score`` is timed.
+Run as ``python benchmarks/bench_scorer.py [SEEDS] [--first SEED] [--adversarial | --moved
+[--share SHARE] | --referees]``.  With ``--adversarial`` only the pairs of ``adversarial.py`` are
+scored, with ``--moved`` only those of ``moved_constants.py``: a tenth of all moves for each seed.
+With ``--referees`` some of the pairs are put to SRBench's own rule and to the package sreval, in an
+environment of its own, and ``mdbench score`` is timed.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import select
@@ -211,24 +212,35 @@ def time_score(number: int = 20) -> None:
         print(f"mdbench score, {what}: median {middle:.2f} s, most {max(measured):.2f}", flush=True)
 
 
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("seeds", type=int, nargs="?", default=1, help="how many seeds")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--adversarial", action="store_true")
+    chosen.add_argument("--moved", action="store_true")
+    chosen.add_argument("--referees", action="store_true")
+    parser.add_argument("--share", type=float, default=MOVES, help="of all moves, for each seed")
+    return parser.parse_args()
+
+
 def main() -> None:
     """Print the tables."""
-    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
-    if "--adversarial" in sys.argv:
-        seeds = range(*numbers or [1])
+    wanted = arguments()
+    seeds = range(wanted.first, wanted.first + wanted.seeds)
+    if wanted.adversarial:
         for title, make in (("rewritten", rewritten_pairs), ("hidden", hidden_pairs)):
             count(title, identified, [pair for seed in seeds for pair in make(seed)], "identified")
         return
-    if "--moved" in sys.argv:
-        for seed in range(*numbers or [1]):
-            count("moved", identified, moved_pairs(seed, MOVES), "identified")
+    if wanted.moved:
+        moved = (pair for seed in seeds for pair in moved_pairs(seed, wanted.share))
+        count("moved", identified, moved, "identified")
         return
     truths = [*laws(), *answers()]
-    corpus = [
-        pair for seed in range(*numbers or [1]) for law in truths for pair in pairs(law, seed)
-    ]
+    corpus = [pair for seed in seeds for law in truths for pair in pairs(law, seed)]
     print(f"{len(corpus)} pairs of {len(truths)} equations")
-    if "--referees" in sys.argv:
+    if wanted.referees:
         time_score()
         few = corpus[:: len(corpus) // FEW]
         count("SRBench's rule", srbench, few, "solution")

@@ -3,7 +3,8 @@
 Each constant is moved by 0.1 % and 3 %, which is the truth, and by 8 %, which is not.  Either side
 is written in six ways.  A constant is what `parametrize` takes for one: all numbers of a sum or a
 product together, and no whole exponent.  Where a constant has an effect on the domain is decided
-by values alone (`Effect`): the scorer has no part in it.
+by values alone (`Effect`), and by how much it is off by computer algebra (`merged_constants`): the
+scorer has no part in either.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from labelled import DATASETS, Law, Pair, ends, rewritten, words
+from merged_constants import Layouts
 from scipy.optimize import lsq_linear
 
 from eqverdict.fidelity.parametric import parametrize
@@ -44,7 +46,6 @@ WRITINGS = 6
 SEEN = 1e-6
 """A smaller change of values, over their size, is one that data may not show."""
 _POINTS = 4_096
-_UNIFORM_RATIO = 1e-9
 _REACHED = 0.1
 """What first order leaves of a change that constants can share."""
 _DIGITS = 12
@@ -56,10 +57,10 @@ class Effect(StrEnum):
     SEEN = "seen"
     UNSEEN = "unseen"
     """Values change by less than `SEEN`, or there are none."""
-    FACTOR = "a factor"
-    """All values change by the same share."""
     SHARED = "shared"
     """With the law's other constants moved within 5 %, it need not move so far."""
+    UNDECIDED = "undecided"
+    """Of the law's layouts with the fewest numbers some have one that is 5 % off, others not."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ class Move:
     Attributes
     ----------
     change
-        The share of the constant, or that by which all values change, where that is less.
+        The largest share by which a number of the law has changed, with like terms merged
+        (`merged_constants.Layouts`).
     """
 
     suite: str
@@ -82,7 +84,7 @@ class Move:
     @property
     def identified(self) -> bool:
         """Whether by the rule of 5 % the moved truth still is the truth."""
-        return bool(abs(self.change) <= SAME)
+        return self.change <= SAME
 
 
 def truths() -> Iterator[tuple[str, Law]]:
@@ -130,6 +132,7 @@ def _spread(ends: tuple[float, float]) -> dict[str, Any]:
 def moves(suite: str, law: Law, generator: random.Random) -> Iterator[Move]:
     """Yield a truth with each of its constants moved by each share, up or down."""
     truth = parametrize(read(law.text, law.names), named=False)
+    layouts = Layouts(truth.tree, len(truth.start))
     for i in sorted({int(np.flatnonzero(truth.start == c)[0]) for c in truth.start}):
         constant = truth.start[i]
         for share in SHARES if constant and np.isfinite(constant) else ():
@@ -139,36 +142,34 @@ def moves(suite: str, law: Law, generator: random.Random) -> Iterator[Move]:
             if any(float(moved[k]).is_integer() for k in truth.exponents):
                 continue  # another structure
             printed = np.array([float(f"{c:.{_DIGITS}g}") for c in moved])
-            effect, change = _effect(truth, moved, law, factor - 1)
+            effect = _effect(truth, moved, law, factor - 1)
+            changes = layouts.changes(truth.start, printed)
+            if effect is Effect.SEEN and len({change <= SAME for change in changes}) > 1:
+                effect = Effect.UNDECIDED
+            change = max(changes, default=0.0)
             text = text_of(truth.with_constants(printed))
             yield Move(suite, law, text, share, effect, change)
 
 
-def _effect(
-    truth: ParametricExpression, moved: Array, law: Law, share: float
-) -> tuple[Effect, float]:
+def _effect(truth: ParametricExpression, moved: Array, law: Law, share: float) -> Effect:
     """Evaluate a truth with and without a constant moved, at points of the domain."""
     columns = _columns(law)
     if not columns:
-        return Effect.UNSEEN, share
+        return Effect.UNSEEN
     before, after = truth.values(columns, truth.start), truth.values(columns, moved)
     usable = np.isfinite(before) & np.isfinite(after) & (before != 0)
     if not usable.any():
-        return Effect.UNSEEN, share
+        return Effect.UNSEEN
     before, after = before[usable], after[usable]
-    with np.errstate(all="ignore"):
-        apart = np.abs(after - before) / (np.abs(before) + np.median(np.abs(before)))
-        ratios = after / before
+    apart = np.abs(after - before) / (np.abs(before) + np.median(np.abs(before)))
     if not np.max(apart) > SEEN:
-        return Effect.UNSEEN, share
-    if np.ptp(ratios) <= _UNIFORM_RATIO * np.median(np.abs(ratios)):
-        return Effect.FACTOR, min(float(np.median(ratios)) - 1, share, key=abs)
+        return Effect.UNSEEN
     if abs(share) > SAME:
         slopes = truth.slopes(columns, truth.start)[usable]
         sizes = np.abs(before) + np.median(np.abs(before))
         if _is_reached(slopes / sizes[:, None], (after - before) / sizes):
-            return Effect.SHARED, share
-    return Effect.SEEN, share
+            return Effect.SHARED
+    return Effect.SEEN
 
 
 def _is_reached(slopes: Array, wanted: Array) -> bool:
@@ -176,7 +177,8 @@ def _is_reached(slopes: Array, wanted: Array) -> bool:
     known = np.isfinite(slopes).all(axis=1)
     if not known.any():
         return True
-    fit = lsq_linear(slopes[known], wanted[known], bounds=(-SAME, SAME))
+    # The other method has no end where values cancel to nothing.
+    fit = lsq_linear(slopes[known], wanted[known], bounds=(-SAME, SAME), method="bvls")
     return bool(np.linalg.norm(fit.fun) <= _REACHED * np.linalg.norm(wanted[known]))
 
 
@@ -206,7 +208,7 @@ def moved_pairs(seed: int, share: float = 1.0) -> Iterator[Pair]:
     for suite, law in truths():
         generator = random.Random(f"moved/{law.name}/{seed}")
         for move in moves(suite, law, generator):
-            if move.effect in {Effect.UNSEEN, Effect.SHARED} or generator.random() > share:
+            if move.effect is not Effect.SEEN or generator.random() > share:
                 continue
             yield from written(move, generator)
 

@@ -288,7 +288,9 @@ def _equation(truth: str, prediction: str, names: Names) -> EquationPair:
         # Each has one form only, and the arithmetic is exact.
         symbolic = Symbolic.EQUAL if t == p else Symbolic.UNEQUAL
         compared = partial(_values, truth, prediction, names)
-        return replace(direct, find_checks=lambda: checks_of(symbolic, direct, compared()))
+        # What cancels to all digits of double precision is not in the terms, but in the values.
+        checks = partial(checks_of, symbolic, direct, near=t == p)
+        return replace(direct, find_checks=lambda: checks(compared()))
     # Imported here, as in `_values`: polynomials do not need it, nor python-flint.
     from eqverdict.fidelity.identify import compare_by_values  # noqa: PLC0415
 

@@ -25,7 +25,14 @@ from eqverdict.fidelity.constant_match import (
     MovedTruth,
     constant_shift,
 )
-from eqverdict.fidelity.notation_variants import ONE_TEXT, shortest_writings, shows_its_terms
+from eqverdict.fidelity.moved_terms import moved_error
+from eqverdict.fidelity.notation_variants import (
+    ONE_TEXT,
+    plain_writing,
+    shortest_writings,
+    shows_its_terms,
+)
+from eqverdict.fidelity.numeric import ROUNDED
 from eqverdict.fidelity.pairs import (
     EquationPair,
     checks_of,
@@ -33,10 +40,12 @@ from eqverdict.fidelity.pairs import (
     is_whole,
     pair_of,
 )
+from eqverdict.fidelity.parametric import with_one_number
 from eqverdict.fidelity.printed_digits import (
     may_be_printed,
     printed_shift,
     with_whole_exponents,
+    with_whole_ratios,
 )
 from eqverdict.fidelity.standard_forms import (
     fewest_constants,
@@ -56,6 +65,7 @@ if TYPE_CHECKING:
 
     from eqverdict.atoms import Monomial, Sum
     from eqverdict.fidelity.pairs import Names
+    from eqverdict.tree import Node
 
     Array = NDArray[np.float64]
 
@@ -63,6 +73,8 @@ _ONE = Fraction(1)
 _LONGEST_NUMBER = 10**60
 """Longer whole numbers are rounded when they are read."""
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_AT_SWITCHES = 2
+"""Sets of points of interest up to those between switches."""
 _MOST_LEFT_OUT = 12
 """Sums of more terms are not tried with each of them left out."""
 
@@ -86,18 +98,21 @@ def compare_by_values(
     truth, prediction = texts
     if t and _is_nothing(truth, names.true):
         truth, t = "0", {}
+    written = read(prediction, names.predicted)
     prediction, p = _plainly(prediction, p, names.predicted)
     texts = truth, prediction
     if (t, p) != sums:
         direct = None if direct is None else pair_of(t, p, match(t, p))
-    result = _Comparison(texts, (t, p), direct, names).result()
+    result = _Comparison(texts, (t, p), direct, names, written).result()
+    if not result.near:
+        result = _compare_with_whole_ratios(texts, t, result, names)
     if not result.near:
         result = _compare_with_moved_jumps(texts, p, result, names)
     if result.values.is_close and not (result.near and result.same_structure):
         result = _compare_without_redundant_parts(texts, t, result, names)
     if result.same_form:
         symbolic = Symbolic.EQUAL
-    elif is_polynomial(t) and is_polynomial(sums[1]) and not result.extra and p == sums[1]:
+    elif p == sums[1] and not result.extra and _are_other_polynomials(t, p):
         symbolic = Symbolic.UNEQUAL
     else:
         symbolic = Symbolic.NOT_PROVED
@@ -112,6 +127,16 @@ def compare_by_values(
         hidden=result.hidden,
     )
     return replace(result.pair, find_checks=checks)
+
+
+def _are_other_polynomials(t: Sum, p: Sum) -> bool:
+    """Whether two sums are polynomials whose terms or constants differ by more than rounding.
+
+    Numbers that leave a function, as in ``exp(log(3*x))``, are rounded.
+    """
+    if not (is_polynomial(t) and is_polynomial(p)):
+        return False
+    return t.keys() != p.keys() or any(abs(p[m] / c - 1) > ROUNDED for m, c in t.items())
 
 
 def _plainly(text: str, terms: Sum, names: tuple[str, ...]) -> tuple[str, Sum]:
@@ -165,6 +190,28 @@ def _compare_with_moved_jumps(
     return replace(other, pair=pair, same_form=False)
 
 
+def _compare_with_whole_ratios(
+    texts: tuple[str, str], t: Sum, result: _Result, names: Names
+) -> _Result:
+    """Compare once more with whole ratios where the printing of numbers has lost them."""
+    other = with_whole_ratios(result.values.prediction)
+    if other is None:
+        return result
+    near = _compare_with(texts[0], other, t, result, names)
+    return replace(near, same_form=False, values=result.values)
+
+
+def _compare_with(truth: str, prediction: Node, t: Sum, result: _Result, names: Names) -> _Result:
+    """Compare with another writing of the answer; return what is known so far if it is not near."""
+    text = text_of(prediction)
+    try:
+        p = expand(text, names.predicted)
+    except EquationError:
+        return result
+    other = _Comparison((truth, text), (t, p), pair_of(t, p, match(t, p)), names).result()
+    return other if other.near else result
+
+
 def _compare_without_redundant_parts(
     texts: tuple[str, str], t: Sum, result: _Result, names: Names
 ) -> _Result:
@@ -176,13 +223,7 @@ def _compare_without_redundant_parts(
     reduced = remove_redundant_parts(values.prediction, values.columns, values.box)
     if reduced is None:
         return result
-    text = text_of(reduced)
-    try:
-        p = expand(text, names.predicted)
-    except EquationError:
-        return result
-    direct = pair_of(t, p, match(t, p))
-    other = _Comparison((texts[0], text), (t, p), direct, names).result()
+    other = _compare_with(texts[0], reduced, t, result, names)
     return replace(other, extra=True) if other.near else result
 
 
@@ -220,12 +261,14 @@ class _Comparison:
         sums: tuple[Sum, Sum],
         direct: EquationPair | None,
         names: Names,
+        written: Node | None = None,
     ) -> None:
         self.truth, self.prediction = texts
         self.t, self.p = sums
         self.direct = direct
         self.names = names
         self.values = ConstantMatcher(*texts, names.true, names.predicted, names.domain)
+        self.written = self.values.prediction if written is None else written
         self.switches = has_switches(self.values.truth, self.values.prediction)
         self.true_forms = fewest_constants(self.truth, names.true)
         self.forms = standard_forms(self.prediction, names.predicted)
@@ -275,8 +318,8 @@ class _Comparison:
 
     def _moved(self) -> MatchResult:
         """Whether the truth's constants can be moved to where the answer's values are."""
-        if (whole := self._as_a_whole()) is not None:
-            return whole
+        if (known := self._as_a_whole() or self._term_by_term()) is not None:
+            return known
         matches = [
             self.values.relation(form)
             for name, form in self.true_forms
@@ -286,8 +329,9 @@ class _Comparison:
             if each.relation is Equivalence.SAME and shows_its_terms(form):
                 return each
         others = [each for each in matches if each.relation in _MOVED]
+        unknown = not matches or any(each.relation is Equivalence.UNKNOWN for each in matches)
         # A factor within a logarithm makes terms that neither side has as it is written.
-        if others or "log" in self.truth or self._has_its_skeleton():
+        if others or unknown or "log" in self.truth or self._has_its_skeleton():
             moved = self._moved_as_written()
             if moved is not None and moved.relation is Equivalence.SAME:
                 return moved
@@ -296,7 +340,6 @@ class _Comparison:
             return MatchResult(Equivalence.OTHER_CONSTANTS, min(map(_error, others)))
         if (printed := self._as_printed()) is not None:
             return printed
-        unknown = not matches or any(each.relation is Equivalence.UNKNOWN for each in matches)
         return MatchResult(Equivalence.UNKNOWN if unknown else Equivalence.APART)
 
     def _as_a_whole(self) -> MatchResult | None:
@@ -304,12 +347,44 @@ class _Comparison:
         values = self.values
         if values.equal:
             values.is_close = True
-            return MatchResult(Equivalence.SAME, 0.0, _as_written(values))
+            return MatchResult(Equivalence.SAME, 0.0, _of_tree(values.truth))
         factor = values.proportional()
         error = np.inf if factor is None else abs(float(factor - 1))
         if error <= TOLERANCE:
-            return MatchResult(Equivalence.SAME, error, _as_written(values, factor))
+            return MatchResult(Equivalence.SAME, error, _of_tree(values.truth, factor))
         return None
+
+    def _term_by_term(self) -> MatchResult | None:
+        """Whether a form of the answer is the truth's but for constants within 5 %; None if not.
+
+        Values do not show where a jump or a steep part is, and what moves constants by values may
+        take others: so the constants are compared by themselves.
+        """
+        own = [] if is_whole(self.p) else [self.p]
+        for _, form in self.true_forms:
+            for mine in (*own, *self.forms.values()):
+                error = moved_error(form, mine)
+                if error is None or not shows_its_terms(form):
+                    continue
+                if not (
+                    self.values.faithful(form, of_truth=True)
+                    and self.values.faithful(mine, of_truth=False)
+                ):
+                    continue
+                # A form has the values of its equation, but for the sides of switches.
+                if self.switches and self._switches_elsewhere(mine):
+                    continue
+                self.values.is_close = True
+                return MatchResult(Equivalence.SAME, error)
+        return None
+
+    def _switches_elsewhere(self, mine: Sum) -> bool:
+        """Whether a form of the answer is another function next to a switch."""
+        form = _of_tree(read(plain_writing(mine), self.names.predicted))
+        hidden = self.values.hidden_difference(
+            form.floats, form.precise, is_rounded=True, most=_AT_SWITCHES
+        )
+        return hidden is not None
 
     def _has_its_skeleton(self) -> bool:
         """Whether in some form the answer is the truth but for its constants."""
@@ -319,12 +394,7 @@ class _Comparison:
     def _moved_as_written(self) -> MatchResult | None:
         """Move the constants of each writing of the forms with the fewest constants."""
         best: MatchResult | None = None
-        writings = [text for _, form in self.true_forms for text in shortest_writings(form)]
-        for text in dict.fromkeys(writings):
-            try:
-                written = read(text, self.names.true)
-            except EquationError:
-                continue  # a form that is nested deeper than an equation may be
+        for written in self._writings():
             match = constant_shift(self.values, written, fixed=ONE_TEXT)
             if match is not None and match.relation is Equivalence.SAME:
                 return match
@@ -334,14 +404,30 @@ class _Comparison:
             return self._moved_in_natural_units() or best
         return best
 
+    def _writings(self) -> Iterator[Node]:
+        """Yield the shortest writings of the truth's forms.
+
+        A truth that has none, as a number in them is too large or too small, is taken as it is.
+        """
+        if not self.true_forms:
+            yield with_one_number(self.values.truth)
+        texts = (text for _, form in self.true_forms for text in shortest_writings(form))
+        for text in dict.fromkeys(texts):
+            try:
+                yield read(text, self.names.true)
+            except EquationError:
+                continue  # a form that is nested deeper than an equation may be
+
     def _moved_in_natural_units(self) -> MatchResult | None:
         """Move the truth's constants with each variable in units of its middle on the domain.
 
         A moved exponent changes the factor before its power, by how much depends on the units.
+        Zeros are left out; a variable that is always zero keeps its unit.
         """
         columns = self.values.columns
         if {name for name, _, _ in self.names.domain}.issuperset(columns):
-            units = {name: float(np.median(np.abs(column))) for name, column in columns.items()}
+            sizes = {name: np.abs(column[column != 0]) for name, column in columns.items()}
+            units = {name: float(np.median(each)) for name, each in sizes.items() if len(each)}
         else:
             return None
         texts = _in_units(self.truth, units), _in_units(self.prediction, units)
@@ -369,7 +455,7 @@ class _Comparison:
             for other, mine in self.forms.items():
                 if other not in true or not may_be_printed(true[other], mine):
                     continue
-                error = printed_shift(form, other, mine, self.names.true)
+                error = printed_shift(form, other, mine, self.names.true, self.written)
                 if error is not None:
                     return MatchResult(Equivalence.SAME, error)
         return None
@@ -451,9 +537,9 @@ def _error(found: MatchResult) -> float:
     return np.inf if found.error is None else found.error
 
 
-def _as_written(values: ConstantMatcher, factor: Any = 1) -> MovedTruth:
-    """Return the truth as it is, or a multiple of it, to be compared everywhere."""
-    tree, rounded = values.truth, float(factor)
+def _of_tree(tree: Node, factor: Any = 1) -> MovedTruth:
+    """Return an equation, or a multiple of it, to be compared everywhere."""
+    rounded = float(factor)
 
     def floats(columns: Mapping[str, Array]) -> Array:
         n = len(next(iter(columns.values())))
@@ -484,9 +570,11 @@ def _in_units(text: str, units: Mapping[str, float]) -> str:
 def _in_given_units(moved: MovedTruth, units: Mapping[str, float]) -> MovedTruth:
     """Return a truth in the units of the domain as one in those of the data."""
     return MovedTruth(
-        lambda columns: moved.floats({name: c / units[name] for name, c in columns.items()}),
+        lambda columns: moved.floats(
+            {name: c / units.get(name, 1.0) for name, c in columns.items()}
+        ),
         lambda point: moved.precise(
-            {name: number / exact_ball(units[name]) for name, number in point.items()}
+            {name: number / exact_ball(units.get(name, 1.0)) for name, number in point.items()}
         ),
     )
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,6 +156,7 @@ class ValueComparison:
         other: Node | None = None,
         *,
         is_rounded: bool = False,
+        most: int | None = None,
     ) -> Mapping[str, float] | None:
         """Search the domain for a point at which the answer is not what the truth has become.
 
@@ -166,6 +168,8 @@ class ValueComparison:
             The equation that the truth is compared with, where it is not the answer.
         is_rounded
             Whether the two are the same but for the rounding of numbers.
+        most
+            Sets of points that are looked at, of those of `places_of_interest`; None for all.
 
         Returns
         -------
@@ -178,7 +182,8 @@ class ValueComparison:
 
         tolerance = _ROUNDED_HIDDEN if is_rounded else EXACT
         compared = self.prediction if other is None else other
-        for columns in places_of_interest((self.prediction, self.truth), self.box):
+        places = places_of_interest((self.prediction, self.truth), self.box)
+        for columns in islice(places, most):
             with np.errstate(all="ignore"):
                 true_values = floats(columns)
                 n = len(true_values)
@@ -197,16 +202,18 @@ class ValueComparison:
                     balls = exact_point(point)
                     true, answer = precise(balls), ball_value(compared, balls)
                     size = abs(true) + abs(answer) + exact_ball(self.scale)
-                    # Near a pole the last digits of numbers move values by much.
+                    # Near a pole or a jump the last digits of numbers move values by much.
                     aside = _ASIDE if is_rounded else _FITTED_ASIDE
-                    # Each variable by another share: some poles depend on ratios alone.
-                    there = precise(
-                        {
-                            name: number * exact_ball(1 + aside * (-2) ** k)
+                    for sign in (1, -1):
+                        # Each variable by another share: some poles depend on ratios alone.
+                        moved = {
+                            name: number * exact_ball(1 + sign * aside * (-2) ** k)
                             for k, (name, number) in enumerate(balls.items())
                         }
-                    )
-                    size += abs(there - true) / exact_ball(tolerance)
+                        apart = abs(precise(moved) - true) + abs(
+                            ball_value(compared, moved) - answer
+                        )
+                        size += apart / exact_ball(tolerance)
                     return true, answer, size
 
                 try:
@@ -258,7 +265,7 @@ class ValueComparison:
     def undefined(self) -> bool:
         """Whether the answer has no values in much of where the truth has some."""
         defined = np.isfinite(self.true_values)
-        doubted = np.flatnonzero(defined & np.isnan(self.values))
+        doubted = np.flatnonzero(defined & ~np.isfinite(self.values))
         if len(doubted) <= _UNDEFINED * defined.sum():
             return False
         none = 0

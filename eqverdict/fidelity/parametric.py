@@ -222,3 +222,45 @@ class _ConstantExtractor:
                 "/": together / number if number else np.inf,
             }[sign]
         return Chain(None, self.constant(together), tuple(others))
+
+
+def with_one_number(node: Node) -> Node:
+    """Write each product with one number before it: ``-0.5*(0.2*x)**2`` as ``-0.02*x**2``."""
+    number, factors = _factors(node)
+    if not factors:
+        return node
+    if len(factors) == 1 and number == 1 and factors[0][0] == "*":
+        return factors[0][1]
+    before = Number(np.float64(abs(number)), repr(abs(number)))
+    first: Node = before if number >= 0 else Negation(np.float64(number), before)
+    return Chain(None, first, tuple(factors))
+
+
+def _factors(node: Node) -> tuple[float, list[tuple[str, Node]]]:
+    """Part a product into its number and its other factors, each with ``*`` or ``/``."""
+    match node:
+        case _ if node.constant is not None:
+            return float(node.constant), []
+        case Negation():
+            number, factors = _factors(node.operand)
+            return -number, factors
+        case Chain() if node.rest[0][0] in "*/":
+            number, factors = _factors(node.first)
+            for symbol, operand in node.rest:
+                other, more = _factors(operand)
+                number = number * other if symbol == "*" else number / other
+                turned = {"*": "/", "/": "*"} if symbol == "/" else {"*": "*", "/": "/"}
+                factors = [*factors, *((turned[sign], part) for sign, part in more)]
+            return number, factors
+        case Chain():
+            rest = tuple((symbol, with_one_number(operand)) for symbol, operand in node.rest)
+            node = replace(node, first=with_one_number(node.first), rest=rest)
+        case Power() if node.exponent.constant is not None:
+            exponent = float(node.exponent.constant)
+            number, factors = _factors(node.base)
+            if exponent.is_integer() and number and len(factors) == 1:
+                [(symbol, base)] = factors
+                return number**exponent, [(symbol, replace(node, base=base))]
+        case Call():
+            node = replace(node, arguments=tuple(map(with_one_number, node.arguments)))
+    return 1.0, [("*", node)]

@@ -7,6 +7,8 @@ form that both have.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ from eqverdict.fidelity.parametric import parametrize
 from eqverdict.fidelity.standard_forms import forms_of
 from eqverdict.fidelity.verdict import PRINTED, TOLERANCE, match
 from eqverdict.grammar import read
+from eqverdict.tree import Call, Number, mapped, parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,15 +34,26 @@ if TYPE_CHECKING:
 
 _STEP = 1e-6
 _RANK = 1e-10
-_CORRECTIONS = 3
-_HOPELESS = 0.02
-"""The relative error after the first step above which no second step is tried."""
+_CORRECTIONS = 6
+_SAME = 1e-14
+"""Numbers of the two are the same that agree to this share; what cancels in them loses digits."""
+_HOPELESS = 0.5
+"""The share of the differences that moves may leave to first order."""
+_FARTHEST = 6.0
+"""Moves that are larger, in units of what is allowed, are not followed."""
+_MOST_RATIO = 12
+_MOST_NUMBERS = 12
 _NEAR = 0.3
 """Numbers that are farther from those of the truth, as a share, are not followed."""
 
 
-def printed_shift(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> float | None:
+def printed_shift(
+    form: Sum, name: str, mine: Sum, names: tuple[str, ...], prediction: Node
+) -> float | None:
     """Return how far the truth's constants have to move for the rest to be rounding.
+
+    Numbers that the answer has written move by `PRINTED` of themselves at most, and constants of
+    the truth by `TOLERANCE`, until the two have the same numbers in one form.
 
     Parameters
     ----------
@@ -47,59 +61,77 @@ def printed_shift(form: Sum, name: str, mine: Sum, names: tuple[str, ...]) -> fl
         The truth with the fewest constants.
     name, mine
         The form in which the answer is compared, and the answer in it.
+    prediction
+        The answer as it is written.
 
     Returns
     -------
     float or None
-        The largest share of a constant; None where it is more than 5 %, or where a number would
-        still be off by more than `PRINTED`.
+        The largest share of a constant; None where no such moves are found.
     """
     written = read(shortest_writings(form)[0], names)
     truth = parametrize(written, named=False, fixed=ONE_TEXT)
-    wanted = _numbers(mine, mine)
-    constants = truth.start.copy()
-    here = _numbers_in(truth.with_constants(constants), name, mine)
-    if wanted is None or here is None or not all(truth.start):
+    answer = parametrize(prediction, named=True)
+    if not all(truth.start):
         return None
+    sides = _Side(truth, TOLERANCE, name, mine), _Side(answer, PRINTED, name, mine)
+    moves = [np.zeros(len(side.equation.start)) for side in sides]
     for _ in range(_CORRECTIONS):
-        off = wanted / here - 1
-        shift = float(np.max(np.abs(constants / truth.start - 1)))
-        if np.max(np.abs(off), initial=0.0) <= PRINTED and shift <= TOLERANCE:
-            return None if becomes_whole(truth, constants) else shift
-        steps = _steps(truth, constants, wanted, name, mine) if shift <= _NEAR else None
-        if steps is None:
+        true, own = (side.numbers(move) for side, move in zip(sides, moves, strict=True))
+        if true is None or own is None:
             return None
-        constants = constants * (1 + steps)
-        here = _numbers_in(truth.with_constants(constants), name, mine)
-        if here is None:
+        slopes = [s.slopes(m, at) for s, m, at in zip(sides, moves, (true, own), strict=True)]
+        by_share = np.abs(
+            np.hstack([s / side.share for s, side in zip(slopes, sides, strict=True)])
+        )
+        lost = np.max(by_share, axis=1, initial=1.0)
+        off = own / true - 1
+        if (np.abs(off) <= _SAME * lost).all():
+            constants = truth.start * (1 + TOLERANCE * moves[0])
+            is_far = max(float(np.max(np.abs(move), initial=0.0)) for move in moves) > 1
+            is_other = is_far or becomes_whole(truth, constants)
+            return None if is_other else TOLERANCE * float(np.max(np.abs(moves[0]), initial=0.0))
+        both = np.hstack([slopes[0], -slopes[1]])
+        step = np.linalg.lstsq(both, off, rcond=_RANK)[0]
+        if np.max(np.abs(off - both @ step)) > _HOPELESS * np.max(np.abs(off)):
+            return None
+        moves = [moves[0] + step[: len(moves[0])], moves[1] + step[len(moves[0]) :]]
+        if np.max(np.abs(np.concatenate(moves)), initial=0.0) > _FARTHEST:
             return None
     return None
 
 
-def _steps(
-    truth: ParametricExpression, constants: Array, wanted: Array, name: str, mine: Sum
-) -> Array | None:
-    """Return the relative moves of constants; None where the error after them is too large."""
-    here = _numbers_in(truth.with_constants(constants), name, mine)
-    if here is None:
-        return None
-    off = wanted / here - 1
-    slopes = np.empty((len(here), len(constants)))
-    for k, c in enumerate(constants):
-        tried = constants.copy()
-        tried[k] = c * (1 + _STEP)
-        there = _numbers_in(truth.with_constants(tried), name, mine)
-        if there is None:
-            return None
-        slopes[:, k] = (there / here - 1) / _STEP
-    steps: Array = np.linalg.lstsq(slopes, off, rcond=_RANK)[0].astype(np.float64)
-    return None if np.max(np.abs(off - slopes @ steps)) > _HOPELESS else steps
+@dataclass(frozen=True)
+class _Side:
+    """An equation whose constants move by multiples of a share of themselves, and a form of it."""
 
+    equation: ParametricExpression
+    share: float
+    name: str
+    order: Sum
 
-def _numbers_in(tree: Node, name: str, mine: Sum) -> Array | None:
-    """Return the numbers of a truth in a form, in the order of the answer's."""
-    there = forms_of(tree).get(name)
-    return None if there is None else _numbers(there, mine)
+    def numbers(self, moves: Array) -> Array | None:
+        """Return the numbers of the form, in the order of the answer's; None if it has others."""
+        tree = self.equation.with_constants(self.equation.start * (1 + self.share * moves))
+        terms = forms_of(tree).get(self.name)
+        return None if terms is None else _numbers(terms, self.order)
+
+    def slopes(self, moves: Array, here: Array) -> Array:
+        """Return how the logarithm of each number moves; what would change the form stands still.
+
+        Returns
+        -------
+        NDArray
+            (numbers, constants)
+        """
+        slopes = np.zeros((len(here), len(moves)))
+        for k in range(len(moves)):
+            ahead = moves.copy()
+            ahead[k] += _STEP / self.share
+            there = self.numbers(ahead)
+            if there is not None:
+                slopes[:, k] = (there / here - 1) * (self.share / _STEP)
+        return slopes
 
 
 def may_be_printed(terms: Sum, mine: Sum) -> bool:
@@ -149,3 +181,44 @@ def with_whole_exponents(terms: Sum) -> str | None:
     if not changed:
         return None
     return " + ".join(f"({monomial_text(monomial, c)})" for monomial, c in total.items())
+
+
+def with_whole_ratios(tree: Node) -> Node | None:
+    """Write an equation with whole ratios of the numbers in its functions where printing lost them.
+
+    ``sin(0.1264*x)*cos(0.2527*x)`` has the sines of two angles that are no multiples.
+
+    Returns
+    -------
+    Node or None
+        None where no ratio is nearly whole and not whole.
+    """
+    inside = {
+        id(number): Fraction(number.text)
+        for call in parts(tree)
+        if isinstance(call, Call)
+        for argument in call.arguments
+        for number in parts(argument)
+        if isinstance(number, Number) and number.constant and number.text[0].isdigit()
+    }
+    table: dict[Fraction, Fraction] = {}
+    numbers = sorted(set(inside.values()))
+    for number in numbers:
+        for smaller in numbers[:_MOST_NUMBERS]:
+            base = table.get(smaller, smaller)
+            ratio = round(number / base)
+            off = abs(number / (base * max(ratio, 1)) - 1)
+            if 1 < ratio <= _MOST_RATIO and 0 < off <= PRINTED:
+                table[number] = ratio * base
+                break
+    if not table:
+        return None
+
+    def moved(node: Node) -> Node | None:
+        other = table.get(inside[id(node)]) if id(node) in inside else None
+        if other is None:
+            return None
+        shown = Decimal(other.numerator) / Decimal(other.denominator)
+        return Number(np.float64(float(other)), f"{shown:f}")
+
+    return mapped(tree, moved)

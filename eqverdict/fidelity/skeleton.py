@@ -15,9 +15,10 @@ import numpy as np
 from eqverdict.equation import linear
 from eqverdict.errors import EquationError
 from eqverdict.expand import expand
-from eqverdict.fidelity.constant_match import fit_parametric, refined_constants
+from eqverdict.fidelity.constant_match import refined_constants
 from eqverdict.fidelity.numeric import ValueComparison, exact_point
 from eqverdict.fidelity.parametric import ParametricExpression, parametrize
+from eqverdict.fidelity.parametric_fit import fit_parametric
 from eqverdict.interval_eval import ball_value, exact_ball, provably_differ
 from eqverdict.tree import (
     Call,

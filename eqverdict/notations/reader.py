@@ -7,7 +7,8 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from eqverdict.errors import AmbiguousError, EquationError, counted
-from eqverdict.grammar import MAX_NODES, POWERS, Reader, quoted, read
+from eqverdict.grammar import POWERS, quoted, read
+from eqverdict.notations.conditions import ONE, ZERO, ConditionReader
 from eqverdict.notations.derivatives import ALONG, derivative, is_along
 from eqverdict.notations.functions import (
     AMBIGUOUS,
@@ -21,12 +22,9 @@ from eqverdict.notations.functions import (
     SUFFIX,
     TEMPLATES,
     WORDS,
-    defined_everywhere,
     filled,
-    is_zero,
     template,
 )
-from eqverdict.printers import PlainPrinter
 from eqverdict.tree import (
     ALIASES,
     CONSTANTS,
@@ -38,17 +36,14 @@ from eqverdict.tree import (
     Number,
     Power,
     Variable,
-    children,
     parts,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-_ONE, _ZERO = Number(None, "1"), Number(None, "0")
+    from collections.abc import Collection
 
 
-class NotationReader(Reader):
+class NotationReader(ConditionReader):
     """Reads what `grammar.Reader` does, and the notations of this module.
 
     Trees are made without the values of their constant parts: they are printed, and read again.
@@ -71,12 +66,6 @@ class NotationReader(Reader):
         self.any_name = variables is None
         self.bars = 0
         """Open bars of sizes: the next bar closes one."""
-        self.truths: dict[int, Node] = {}
-        """Nodes that are 0 or 1, as comparisons are."""
-        self.equalities: set[int] = set()
-        """Those that are 1 at single points only, or everywhere else."""
-        self.sizes: dict[int, tuple[Node, int]] = {}
-        """Nodes with the number of nodes that they have when they are written out."""
         self.end = 0
         """Where the last token that was taken ends."""
 
@@ -108,21 +97,6 @@ class NotationReader(Reader):
             )
         self.refuse_large(tree)
         return tree
-
-    def refuse_large(self, *nodes: Node) -> None:
-        """Raise an error where a part that counts several times makes an equation too large."""
-        if any(self.size_of(node) > MAX_NODES for node in nodes):
-            raise EquationError(
-                f"an equation of more than {MAX_NODES:,} nodes is too large, as each condition "
-                f"counts twice: {quoted(self.text)}",
-                "Write fewer choices within conditions.",
-            )
-
-    def size_of(self, node: Node) -> int:
-        """Count the nodes of a tree, each part that is used twice as two."""
-        if id(node) not in self.sizes:
-            self.sizes[id(node)] = node, 1 + sum(map(self.size_of, children(node)))
-        return self.sizes[id(node)][1]
 
     # Comparisons, from the loosest to the tightest.
 
@@ -188,77 +162,6 @@ class NotationReader(Reader):
             condition = one if condition is None else self.truth(self.product_of(condition, one))
             first = second
         return first if condition is None else condition
-
-    def compared(self, relation: str, first: Node, second: Node) -> Node:
-        """Return 1 where a comparison holds and 0 elsewhere, of the functions that there are."""
-        if relation in {"<", "<="}:
-            relation, first, second = relation.replace("<", ">"), second, first
-        above = first if is_zero(second) else Chain(None, first, (("-", second),))
-        sign = Call(None, "sign", (above,))
-        match relation:
-            case ">":
-                return self.truth(self.call_of("max", sign, _ZERO))
-            case ">=":
-                return self.truth(self.call_of("min", Chain(None, sign, (("+", _ONE),)), _ONE))
-        size = self.truth(Call(None, "abs", (sign,)))
-        found = size if relation == "!=" else self.opposite(size)
-        self.equalities.add(id(found))
-        return found
-
-    def truth(self, node: Node) -> Node:
-        """Note that a node is 0 or 1."""
-        self.truths[id(node)] = node
-        return node
-
-    def as_truth(self, node: Node) -> Node:
-        """Return a node that is 0 or 1."""
-        if self.truths.get(id(node)) is not node:
-            raise AmbiguousError(
-                f"what is no comparison is used as one in {quoted(self.text)}", "Write x > 0."
-            )
-        return node
-
-    def opposite(self, node: Node) -> Node:
-        """Return 1 minus a condition."""
-        return self.truth(Chain(None, _ONE, (("-", node),)))
-
-    def call_of(self, name: str, *arguments: Node) -> Node:
-        """Return a call."""
-        return Call(None, name, arguments)
-
-    def product_of(self, *factors: Node) -> Node:
-        """Return a product."""
-        return Chain(None, factors[0], tuple(("*", factor) for factor in factors[1:]))
-
-    def branches(self, cases: Sequence[tuple[Node, Node | None]]) -> Node:
-        """Return a choice among values as a sum, each times 1 or 0.
-
-        The sum equals the choice only where every value is finite: 0 times infinity is no number.
-        """
-        if cases[-1][1] is not None:
-            raise EquationError(
-                f"Piecewise has no value where none of its conditions holds: {quoted(self.text)}",
-                "Give it a last branch with the condition True.",
-            )
-        self.refuse_large(*(node for case in cases for node in case if node is not None))
-        for branch, _ in cases:
-            if not defined_everywhere(branch):
-                raise AmbiguousError(
-                    f"the branch {quoted(PlainPrinter().print(branch))} has no value somewhere and "
-                    "cannot be left out where another branch counts",
-                    "Branches that are read have a value everywhere: they have no division by a "
-                    "variable, and no root or logarithm of one.",
-                )
-        result = cases[-1][0]
-        for branch, condition in reversed(cases[:-1]):
-            holds = self.as_truth(condition) if condition is not None else _ONE
-            otherwise = Chain(None, _ONE, (("-", holds),))
-            terms = [self.product_of(holds, branch), self.product_of(otherwise, result)]
-            if is_zero(result):
-                result = terms[0]
-            else:
-                result = terms[1] if is_zero(branch) else Chain(None, terms[0], (("+", terms[1]),))
-        return result
 
     # Products without a sign.
 
@@ -438,7 +341,7 @@ class NotationReader(Reader):
         name = self.in_usual_order(self.resolved(name))
         if name in {"True", "False", "true", "false"} and name not in self.variables:
             self.count()
-            return self.truth(_ONE if name.lower() == "true" else _ZERO)
+            return self.truth(ONE if name.lower() == "true" else ZERO)
         if name not in self.variables and name in NUMBERS:
             name = NUMBERS[name]
         if name == "e" and self.text[start - 1 : start] == ".":  # np.e
@@ -563,14 +466,14 @@ class NotationReader(Reader):
         """Return the value of a function that chooses among its arguments."""
         if name == "cond":  # PySR's: y where x is positive, 0 elsewhere
             self.expect_arguments(name, arguments, 2)
-            holds = self.compared(">", arguments[0], _ZERO)
-            return self.branches([(arguments[1], holds), (_ZERO, None)])
+            holds = self.compared(">", arguments[0], ZERO)
+            return self.branches([(arguments[1], holds), (ZERO, None)])
         if name in BRANCHES:
             self.expect_arguments(name, arguments, 3)
             return self.branches([(arguments[1], arguments[0]), (arguments[2], None)])
         cases: list[tuple[Node, Node | None]] = []
         for branch, condition in zip(arguments[::2], arguments[1::2], strict=True):
-            always = condition is _ONE
+            always = condition is ONE
             cases.append((branch, None if always else condition))
             if always:
                 break

@@ -12,8 +12,8 @@ import pytest
 from sweeps import sampled
 
 from eqverdict.fidelity.compare import Verdict, compare
-from eqverdict.fidelity.constant_match import fit_parametric
 from eqverdict.fidelity.parametric import ParametricExpression, parametrize
+from eqverdict.fidelity.parametric_fit import fit_parametric
 from eqverdict.fidelity.skeleton import same_skeleton
 from eqverdict.grammar import read
 

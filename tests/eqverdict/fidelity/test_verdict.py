@@ -110,6 +110,55 @@ def test_rounded_numbers_contradict_nothing() -> None:
     assert (said.symbolic, said.numerical, said.contradictions) == ("equal", "equal", ())
 
 
+@pytest.mark.parametrize("share", [1e-17, 1e-16, 3e-15])
+def test_what_cancels_to_double_precision_contradicts_nothing(share: float) -> None:
+    # In the terms nothing is left of it, in the values there is.
+    for extra in (f"0.3*u0*(1 + {share!r}) - 0.3*u0", f"0.7 + {share!r} - 0.7"):
+        for truth in ("u0/u1", "u0*u1", "u0**2 - u1"):
+            [said] = compare([truth], [f"{truth} + {extra}"], NAMES).by_equation
+            assert (said.contradictions, said.numerical) in {((), "near"), ((), "equal")}
+
+
+@pytest.mark.parametrize(
+    "one", ["exp(log(4096*u2))/4096", "u2*exp(log(3))/3", "log(exp(3*u2))/3", "1/exp(-log(u2))"]
+)
+def test_numbers_that_leave_a_function_are_not_proved_to_be_others(one: str) -> None:
+    domain = {"u0": (1.0, 9.0), "u1": (1.0, 2.0), "u2": (1e-5, 0.1)}
+    truth, answer = "1.380649e-23*u0*u1/u2", f"1.380649e-23*u0*(u1/({one}))"
+    found = compare([truth], [answer], NAMES, domain=domain)
+    assert (found.verdict, found.findings.contradictions) == (Verdict.IDENTIFIED, ())
+    assert found.findings.symbolic is not Symbolic.UNEQUAL
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9, 5e-12])
+def test_a_small_part_that_is_written_is_no_rounding(size: float) -> None:
+    truth, domain = "exp(-u0**2/2)/sqrt(2*pi)", {"u0": (-9.98, 9.998)}
+    bell = "0.3989422804*exp(-0.5*u0*u0)"
+    answers = [
+        f"{bell} + {size!r}",
+        f"0.3989422804*sqrt(log(exp(exp(-u0*u0)))) + {size!r}",
+        f"0.3989422804/(exp(u0**2/2) + {size!r})",
+        f"0.3989422804*(1 - tanh(u0**2/4))/(1 + tanh(u0**2/4)) + {size!r}*tanh(u0**2/4)",
+        f"(0.3989422804 + {size!r}*cosh(u0**2/2))/exp(u0**2/2)",
+    ]
+    for answer in (bell, *answers):
+        found = compare([truth], [answer], NAMES, domain=domain).verdict
+        assert (found is Verdict.IDENTIFIED) is (answer == bell), answer
+
+
+@pytest.mark.parametrize("digits", [4, 5, 7, 9, 12, 15])
+def test_numbers_that_were_printed_and_should_have_cancelled_are_rounding(digits: int) -> None:
+    truth, third = "0.56/(1 + exp(-2*u0))", float(f"{0.56 / 3:.{digits}g}")
+    for answer in (
+        f"{3 * third!r} - {3 * third * (1 - 10.0**-digits)!r}/(1 + exp(2*u0))",
+        f"{third!r} + {2 * third!r} - {3 * third!r}/(1 + exp(2*u0))",
+        f"0.28 + {1.5 * third!r}*tanh(u0)",
+        f"{third!r}*(3 - 3/(1 + exp(2*u0)))",
+    ):
+        found = compare([truth], [answer], NAMES, domain={"u0": (-3.0, 3.0)}).verdict
+        assert found is Verdict.IDENTIFIED, answer
+
+
 def test_a_part_that_rounding_hides_is_there_if_all_digits_are_equal() -> None:
     truth = "112943302462.0*u0/(u1 + cos(u0/(58701.89116854539 - u1 + u0)))"
     half = "sin(u0/(58701.89116854539 - u1 + u0)/2)"
