@@ -171,7 +171,7 @@ class Ode(EquationType[OdeDataset]):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
     name = "ode"
-    scorer_version = 4
+    scorer_version = 5
     nmse_constant = PUBLISHED_CONSTANT
     from_files = True
     views = FACTS.views

@@ -108,7 +108,7 @@ class Pde(EquationType[PdeDataset]):
     """Systems ``u_t = f(u, u_x, u_xx, ...)``, known by one field."""
 
     name = "pde"
-    scorer_version = 5
+    scorer_version = 6
     nmse_constant = PUBLISHED_CONSTANT
     from_files = True
     views = FACTS.views

@@ -116,7 +116,7 @@ class Real(EquationType[RealDataset]):
     """Laws that people found in measurements, known by a few rows with the noise they had."""
 
     name = "real"
-    scorer_version = 5
+    scorer_version = 6
     from_files = True
     views = FACTS.views
     metrics = (

@@ -128,7 +128,7 @@ class Srsd(EquationType[SrsdDataset]):
     """Laws ``y = f(x)`` of physics, known by a table of samples."""
 
     name = "srsd"
-    scorer_version = 5
+    scorer_version = 6
     metrics_since = dict.fromkeys(
         ("normalized_edit_distance", "solution", "srbench_solution", _SIMPLIFIED.name), 4
     )

@@ -173,7 +173,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     """Surfaces in space, known by a table of samples or by points."""
 
     name = "surface"
-    scorer_version = 5
+    scorer_version = 6
     from_files = True
     views = FACTS.views
     check_datasets = ("EBS4", "PMOS17")
