@@ -38,32 +38,15 @@ def known() -> tuple[Method, ...]:
 
 
 @cache
-def designed_here() -> frozenset[str]:
-    """Return the methods that were designed here: their paper is this project's.
-
-    `symbolic_transformer_fitted` names the paper of its network; the search and the fit around
-    that, by which it differs from the published method, are of this project.
-    """
-    ours = {one.spec.name for one in known() if one.spec.paper.startswith("mdbench,")}
-    return frozenset(ours | {"symbolic_transformer_fitted"})
-
-
-@cache
-def rewritten_here() -> frozenset[str]:
-    """Return the methods of other people's papers of which the code was written here.
-
-    Controls, which take a part of such a method away on purpose, are none of them.
-    """
-    specs = [one.spec for one in known() if one.spec.implementation == "own"]
-    own = {spec.name for spec in specs if spec.paper and not spec.control_of}
-    return frozenset(own - designed_here() - BASELINES)
+def marks() -> dict[str, str]:
+    """Return the marks behind the names of methods, as their folders have them."""
+    return {one.spec.name: one.spec.mark for one in known() if one.spec.mark}
 
 
 def named(method: str) -> str:
-    """Return a method's name, with ‡ where it was designed here, and § where it was rewritten."""
-    if method in designed_here():
-        return f"{method} ‡"
-    return f"{method} §" if method in rewritten_here() else method
+    """Return a method's name with its mark: ‡ was designed here, and § rewritten here."""
+    mark = marks().get(method)
+    return f"{method} {mark}" if mark else method
 
 
 def share_interval(ones: Verdicts) -> tuple[float | None, float | None]:
@@ -92,11 +75,12 @@ def verdicts_of(records: Iterable[Record]) -> dict[str, dict[Job, float]]:
             continue
         ours = found[one.method]
         if verdict is not None:
-            ours[_job_of(one)] = float(verdict == 1)
+            ours[job_of(one)] = float(verdict == 1)
     return dict(found)
 
 
-def _job_of(one: Record) -> Job:
+def job_of(one: Record) -> Job:
+    """Return what a record answers, whichever method it is of."""
     repeat = f"{one.seed}, {one.part}" if one.part else str(one.seed)
     return Job(Case(one.system, one.snr_db, one.protocol), repeat)
 
@@ -111,7 +95,7 @@ def median_work(
     used: dict[str, list[float]] = defaultdict(list)
     for one in records:
         measured = one.attempted and one.measured.work_s is not None
-        if measured and _job_of(one) in verdicts.get(one.method, ()):
+        if measured and job_of(one) in verdicts.get(one.method, ()):
             used[one.method].append(one.measured.work_s or 0.0)
     return {method: median(each) for method, each in used.items()}
 

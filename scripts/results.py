@@ -38,6 +38,7 @@ from edition_page import (
     surface_figures,
 )
 from edition_results import Results
+from effort import effort_table
 from findings import finding_of_work, recovered_table
 from fresh_ranks import ranks_finding, ranks_table
 from mock_table import mock_faults, mock_finding, mock_table
@@ -323,6 +324,9 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "mocks": lambda reference: mock_table(reference.results),
     "faults": lambda reference: mock_faults(reference.results),
     "suites": lambda reference: suites_table(reference.edition),
+    "measured-suites": lambda reference: suites_table(reference.edition, measured=True),
+    "measured-best": lambda reference: best_table(reference.edition, measured=True),
+    "effort": lambda reference: effort_table(reference.edition),
     "best": lambda reference: best_table(reference.edition),
     "negligible": lambda reference: negligible_table(reference.edition),
     "predictions": lambda reference: predictions_table(reference.edition),

@@ -412,7 +412,9 @@ def _kinds(workspace: Workspace | None) -> dict[str, MethodFacts]:
     if workspace is None:
         return {}
     return {
-        name: MethodFacts(method.spec.family, "truth" in method.spec.given, method.spec.origin)
+        name: MethodFacts(
+            method.spec.family, "truth" in method.spec.given, method.spec.origin, method.spec.mark
+        )
         for name, method in methods.discover(workspace.algorithms).items()
         if not isinstance(method, MethodError)
     }

@@ -13,6 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.drawing.numbers import cleanest_first
+from mdbench.method_spec import MARKS_EXPLAINED
 from mdbench.reports.columns import CUT
 
 if TYPE_CHECKING:
@@ -287,6 +288,11 @@ def undecided_note(board: Leaderboard) -> str:
 def cut_off_note(rows: Sequence[Row]) -> str:
     """Explain the sign of methods most of whose jobs were cut off; empty where there are none."""
     return CUT_EXPLAINED if any(row.cut_off for row in rows) else ""
+
+
+def marks_note(rows: Sequence[Row]) -> str:
+    """Explain the marks behind the names of methods; empty where there are none."""
+    return MARKS_EXPLAINED if any(row.mark for row in rows) else ""
 
 
 CUT_EXPLAINED = (

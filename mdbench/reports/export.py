@@ -22,6 +22,7 @@ from mdbench.reports.coverage import (
     attainable_note,
     conditions_note,
     machine_notes,
+    marks_note,
     missing_jobs_note,
     undecided_note,
 )
@@ -149,7 +150,7 @@ def systems_table(
     head = ["system", "floor"]
     with_published = set()
     for method in grid.methods:
-        head.append(method)
+        head.append(board.named(method))
         if published and snr_db is None and published.has(data_type, method):
             with_published.add(method)
             head.append(published.title)
@@ -180,7 +181,7 @@ def marks_table(board: Leaderboard) -> str:
         groups[one.method, one.case.snr_db].append(one)
     lines = []
     for row in board.rows:
-        line = [row.method]
+        line = [board.named(row.method)]
         for snr_db in board.noise_levels:
             found = [counted_values(groups[row.method, snr_db], spec).values for spec in flags]
             held = " + ".join(str(each.count(1)) for each in found)
@@ -212,7 +213,7 @@ def published_table(board: Leaderboard, data_type: str, published: Published) ->
             counts = (len(own), len(here), len(there), len(here & there))
             only_here, only_there = sorted(here - there), sorted(there - here)
             names = [", ".join(f"`{name}`" for name in each) for each in (only_here, only_there)]
-            lines.append([row.method, *map(str, counts), *names])
+            lines.append([board.named(row.method), *map(str, counts), *names])
     head = ["method", "systems", "here", published.title, "both"]
     head += ["only here", f"only in {published.title}"]
     return to_markdown(text_table(head, lines, {"method", *head[-2:]})) if lines else ""
@@ -313,7 +314,7 @@ def cost_table(board: Leaderboard) -> str:
             parts += [f"{fixed(max(sizes))} MB"] if sizes else []
             line.append(", ".join(parts))
         lines.append(line)
-    return to_markdown(text_table(["system", *grid.methods], lines, {"system"}))
+    return to_markdown(text_table(["system", *map(board.named, grid.methods)], lines, {"system"}))
 
 
 def _answer(board: Leaderboard, entries: Sequence[Entry]) -> str:
@@ -339,6 +340,10 @@ _SPECIAL = {
     "±": r"$\pm$",
     "×": r"$\times$",
     "∞": r"$\infty$",
+    "≥": r"$\ge$",
+    "§": r"\S{}",
+    "‡": r"$\ddagger$",
+    "’": "'",
     "–": "--",
     "…": "--",
     "⚠": r"\textbf{!}",
@@ -416,6 +421,7 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
         conditions_note(board),
         attainable_note(board),
         undecided_note(board),
+        marks_note(board.rows),
     ]
     notes = filter(None, shown)
     text = escape_latex(" ".join([*notes, machine_notes(board)]).strip())
@@ -498,7 +504,11 @@ def _columns_compared(
             continue
         sign = -1.0 if column.better == "higher" else 1.0
         values = [
-            row.values[column.key].value if column.spec else board_cell(board, row, column).value
+            None
+            if column.spec and column.spec.aggregate == "share" and row.mostly_not_measured
+            else row.values[column.key].value
+            if column.spec
+            else board_cell(board, row, column).value
             for row in board.rows
         ]
         losses_by_column[index] = [sign * v if isinstance(v, int | float) else None for v in values]
