@@ -79,7 +79,7 @@ def suites_table(results: Results, *, measured: bool = False) -> str:
     ----------
     measured
         Whether a share of jobs most of which were ended too early is "not measured", and whether
-        what the jobs had to work with stands beside the shares.  Edition 1 has neither.
+        what the jobs had to work with stands next to the shares.  Edition 1 has neither.
 
     Returns
     -------
@@ -124,11 +124,22 @@ def _measured_lines(
     for name in order:
         cells = []
         for one, count in zip(ours, counts, strict=True):
-            hidden = name in count and share_cell(one, name, count[name])
-            known = {other for other, n in count.items() if 2 * n <= one.jobs}
-            cells.append(hidden or _cell(one, name, known))
+            cells.append(share_or_why(one, name, count))
         jobs = [each for by_method in records for each in by_method.get(name, ())]
         yield [_shown(name), *cells, *effort_cells(jobs)]
+
+
+def share_or_why(one: Recovered, method: str, count: Mapping[str, int]) -> str:
+    """Write a method's share of a suite, or that most of its jobs were ended too early.
+
+    Parameters
+    ----------
+    count
+        By method the jobs that are not measured.
+    """
+    known = {name for name, number in count.items() if 2 * number <= one.jobs}
+    hidden = share_cell(one, method, count[method]) if method in count else ""
+    return hidden or _cell(one, method, known)
 
 
 def best_table(results: Results, *, measured: bool = False) -> str:

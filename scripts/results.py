@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from author_pages import stale_pages, write_pages
 from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
 from edition_findings import edition_findings, suites_finding
@@ -45,6 +46,7 @@ from mock_table import mock_faults, mock_finding, mock_table
 from operators import operator_tables, operators_figure, operators_markdown
 from parity import UPSTREAM, parity_table
 from prose import with_numbers, wrong_numbers
+from rank_correlation import ranks_text
 from recovery import recovery_table
 from reference_runs import (
     PREFIXES,
@@ -317,6 +319,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "finding": lambda reference: finding_of_work(reference.results),
     "recovered": lambda reference: recovered_table(reference.results),
     "merit": lambda reference: finding_of_merit(reference.results),
+    "order": lambda reference: ranks_text(reference.results),
     "parity": lambda reference: parity_table(reference.results),
     "conditions": lambda reference: conditions_table(reference.results),
     "effects": lambda reference: effects_table(reference.results),
@@ -634,6 +637,10 @@ def check(names: Iterable[str], workspace: Workspace) -> int:
         line for page in pages for line in wrong_numbers(page, partial(records_of, docs=docs))
     ]
     others = without_records(docs) if len(names) > 1 else []
+    if len(names) > 1:
+        others += [
+            f"{path}: not what the folders and records give" for path in stale_pages(workspace.root)
+        ]
     for line in [*numbers, *others]:
         print(line)
     print(
@@ -661,6 +668,9 @@ def main() -> int:
     for name in names:
         write_page(name, workspace)
         print(f"{name}: {page_of(name, workspace.root / 'docs').name}")
+    if not asked.name:
+        write_pages(workspace.root)
+        print("settings.md and the letters to authors")
     return 0
 
 

@@ -60,7 +60,7 @@ def test_marks_of_methods_come_from_their_folders(name: str, mark: str) -> None:
 
 
 def test_a_package_is_not_designed_here_but_for_the_search_around_it() -> None:
-    found = [m for m in methods.discover(ROOT / "algorithms").values()]
+    found = list(methods.discover(ROOT / "algorithms").values())
     designed = {m.name for m in found if isinstance(m, methods.Method) and m.spec.designed_here}
     # Whose paper is this project's is designed here.
     own = {
