@@ -15,6 +15,7 @@ from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.errors import counted
 from mdbench.methods import Method, discover
 from mdbench.reports.classes import class_of
+from mdbench.reports.columns import NOT_MEASURED
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case
 from mdbench.reports.ranking import interval
@@ -121,11 +122,13 @@ def recovered_table(records: Sequence[Record]) -> str:
     -------
     str
         Markdown; in brackets the 95 % interval when systems, and of each its seeds, are drawn
-        again.  Methods designed here have the sign ‡, those rewritten here §.  The last columns
+        again.  Methods designed here have the sign ‡, those rewritten here §.  Where most jobs were
+        ended too early to be measured, the share is in brackets.  The last columns
         count the cases whose seeds disagree, and have the median work.
     """
     found = compared(records)
     work = median_work(records, found)
+    short = {(one.method, job_of(one)) for one in records if one.not_measured}
     levels = sorted(
         {job.case.snr_db for each in found.values() for job in each}, key=cleanest_first
     )
@@ -135,7 +138,8 @@ def recovered_table(records: Sequence[Record]) -> str:
         cells = []
         for wanted in [[level] for level in levels] + [levels]:
             ones = {job: value for job, value in verdicts.items() if job.case.snr_db in wanted}
-            cells.append(share_of(ones))
+            few = 2 * sum((method, job) in short for job in ones) > len(ones)
+            cells.append(f"{NOT_MEASURED} ({share_of(ones)})" if few else share_of(ones))
         by_case: dict[Case, list[float]] = defaultdict(list)
         for job, value in verdicts.items():
             by_case[job.case].append(value)

@@ -40,7 +40,7 @@ from edition_page import (
 )
 from edition_results import Results
 from effort import effort_table
-from findings import finding_of_work, recovered_table
+from findings import finding_of_work, named, recovered_table
 from fresh_ranks import ranks_finding, ranks_table
 from mock_table import mock_faults, mock_finding, mock_table
 from operators import operator_tables, operators_figure, operators_markdown
@@ -70,6 +70,7 @@ from mdbench.reports.combine import read_rows, write_table
 from mdbench.reports.comparison import Published, read_published, read_published_sets
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
+from mdbench.reports.sets import sets_table, variants_table
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
@@ -158,8 +159,8 @@ class Reference:
     def beside(self) -> str:
         """Published results on whole sets, and what was measured."""
         published = read_published_sets(self.data_type)
-        return export.sets_table(
-            self.results, self.data_type, self.groups, self._specs_of_sets, published
+        return sets_table(
+            self.results, self.data_type, self.groups, self._specs_of_sets, published, named=named
         )
 
     def recovery(self) -> str:
@@ -169,13 +170,19 @@ class Reference:
     def sets(self) -> str:
         """The same, with all methods that either has."""
         published = read_published_sets(self.data_type)
-        return export.sets_table(
-            self.results, self.data_type, self.groups, self._specs_of_sets, published, every=True
+        return sets_table(
+            self.results,
+            self.data_type,
+            self.groups,
+            self._specs_of_sets,
+            published,
+            every=True,
+            named=named,
         )
 
     def variants(self) -> str:
         """Means by what was asked for behind the datasets' names."""
-        return export.variants_table(self.results, self._specs_of_sets)
+        return variants_table(self.results, self._specs_of_sets, named)
 
     @property
     def _specs_of_sets(self) -> dict[str, MetricSpec]:
@@ -198,7 +205,13 @@ class Reference:
         several = any(len(ones) > 1 for ones in groups.values())
         head = ["dataset", "method", *["seeds"] * several, *(spec.title for spec in specs.values())]
         lines = [
-            [f"`{dataset}`", method, *[str(len(ones))] * several, *_shares(ones, specs), _cpu(ones)]
+            [
+                f"`{dataset}`",
+                named(method),
+                *[str(len(ones))] * several,
+                *_shares(ones, specs),
+                _cpu(ones),
+            ]
             for (dataset, method), ones in groups.items()
         ]
         head.append("CPU")

@@ -365,7 +365,10 @@ def board_cell(
             and isinstance(share, float)
             and row.mostly_not_measured
         ):
-            return replace(shown_cell, text=not_measured_text(percent(share) if share else ""))
+            # What has the first mark has it with more work, too; other shares may fall.
+            best = column.spec in marked(board.known)[:1]
+            text = not_measured_text(percent(share) if share and best else "")
+            return replace(shown_cell, text=text)
         return shown_cell
     values = shown = column.values(row)
     if column.form == "interval":

@@ -283,10 +283,10 @@
     const shown = form === "interval" ? values.map(primary.written) : values;
     return [forms[form](...shown), form in sortedBy ? sortedBy[form](...values) : values[0]];
   };
-  const ofSpec = (spec, isPrimary, {value, values}, row) => {
+  const ofSpec = (spec, isPrimary, {value, values}, row, best) => {
     if (value === null) return [NOTHING, null];
     if (spec.aggregate === "share" && 2 * row.not_measured > row.attempts)
-      return [data.not_measured + (value ? ` (≥ ${percent(value)})` : ""), value];
+      return [data.not_measured + (value && spec === best ? ` (≥ ${percent(value)})` : ""), value];
     if (spec.kind === "label") {
       const counts = spec.labels.map((name, k) => [k ? values.filter((x) => x === k).length : 0, name]);
       return [causes(counts.filter(([n]) => n)), value];
@@ -325,7 +325,7 @@
           cell.textContent = "…";
           later.push(() => cell.isConnected && fillCell(cell, general(column, row, specs[0])));
         } else fillCell(cell, typeof column === "string" ? general(column, row, specs[0])
-          : ofSpec(specs[column], column === 0, row.values[column], row));
+          : ofSpec(specs[column], column === 0, row.values[column], row, specs.find((spec) => spec.mark)));
       });
     }
     table.tBodies[0].replaceWith(body);
