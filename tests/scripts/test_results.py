@@ -221,11 +221,11 @@ def test_a_number_that_the_records_do_not_give_is_found(
     page = documents / "results-ode.md"
     text = page.read_text(encoding="utf-8")
     assert "| sindy § | 2 + 0 of 2 |" in text
-    page.write_text(text.replace("| sindy § | 2 + 0 of 2 |", "| sindy | 1 + 0 of 2 |"), "utf-8")
+    page.write_text(text.replace("| sindy § | 2 + 0 of 2 |", "| sindy § | 1 + 0 of 2 |"), "utf-8")
     (line,) = script.differences("ode", Workspace.find(), documents)
     assert line.startswith("results-ode.md: the block found is not what the records give")
-    assert "has:     | sindy | 1 + 0 of 2 |" in line
-    assert "give: | sindy | 2 + 0 of 2 |" in line
+    assert "has:     | sindy § | 1 + 0 of 2 |" in line
+    assert "give: | sindy § | 2 + 0 of 2 |" in line
 
 
 @pytest.mark.parametrize("what", ["changed", "removed", "more"])
@@ -279,7 +279,7 @@ def test_a_page_is_made_from_a_bundle(
     script: ModuleType, packed: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     docs = packed.root / "docs"
-    assert "| sindy § | 2 + 0 of 2 |" in (docs / "results-equal-work.md").read_text("utf-8")
+    assert "| sindy | 2 + 0 of 2 |" in (docs / "results-equal-work.md").read_text("utf-8")
     assert script.check(["equal-work"], packed) == 0
     table = (docs / "results" / "equal-work.csv").read_text("utf-8")
     assert table.count("\nsindy,ode,") == 2
