@@ -15,7 +15,6 @@ from settings_page import PAGE as SETTINGS
 from settings_page import filled, fingerprint, is_of_others, settings
 
 from mdbench.reports.classes import latest
-from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -107,19 +106,19 @@ def letter_text(letter: Letter, results: Results, counts: dict[Suite, dict[str, 
 
 
 def settings_table(found: Sequence[Setting], *, several: bool) -> str:
-    """Write the settings on each data type, with the method's name where there are several."""
+    """Write the settings, with the method's name where there are several.
+
+    Data types with the same settings share a line.
+    """
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for one in found:
+        cells = (one.functions, one.rows, one.source or "none named", one.differs or "–")
+        kinds.setdefault((one.method.name, *cells), []).append(one.data_type)
     lines = [
-        [
-            *[f"`{one.method.name}`"] * several,
-            one.data_type,
-            one.functions,
-            one.rows,
-            one.source or "none named",
-            one.differs or "–",
-        ]
-        for one in found
+        [*[f"`{name}`"] * several, ", ".join(names), *cells]
+        for (name, *cells), names in kinds.items()
     ]
-    head = [*["method"] * several, "data type", "functions", "rows", "source", "what differs"]
+    head = [*["method"] * several, "data types", "functions", "rows", "source", "what differs"]
     texts = [place for place, name in enumerate(head) if name != "rows"]
     return to_table(head, lines, texts)
 
@@ -202,4 +201,4 @@ def write_pages(root: Path) -> None:
         if path.relative_to(root) not in made:
             path.unlink()
     for place, text in made.items():
-        write_whole(root / place, lambda file, text=text: file.write(text.encode()))
+        (root / place).write_text(text, encoding="utf-8")

@@ -101,7 +101,7 @@ def settings(methods: Iterable[Method]) -> list[Setting]:
 
     Baselines and methods that only predict have none.
     """
-    order = datatypes.names()
+    order = sorted(datatypes.names(), key=lambda kind: (kind == _OF_TEXTS, kind))
     found = [
         setting_of(method, kind)
         for method in methods
@@ -217,7 +217,7 @@ def import_of(setting: Setting, records: Iterable[Record]) -> str:
 
 
 HEAD: Final = (
-    *("method", "functions", "rows", "2 s", "10 s", "60 s", "import"),
+    *("method", "functions", "rows", *(f"{work_s:.0f}\xa0s" for work_s in BUDGETS), "import"),
     *("whose", "source", "what differs", "the authors’ package"),
 )
 
