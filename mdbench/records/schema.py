@@ -77,8 +77,9 @@ ANSWERED: Final = frozenset({Status.OK, Status.PARTIAL})
 
 FEWEST_EVALUATIONS: Final = 10_000
 """Evaluations below which a job that a limit of work ended says nothing of its method."""
-_NEARLY_ALL: Final = 0.9
-"""Share of the work from which on a method that fails without an answer has used it up."""
+_NEARLY_ALL, _HALF = 0.9, 0.5
+"""Shares of the work from which on a method that fails without an answer has used it up, and from
+which on one that ends early may do so for want of work."""
 
 RERUN_ALWAYS: Final = frozenset({Status.INTERRUPTED, Status.UNAVAILABLE})
 """Statuses that are run again without being asked: they mean nothing for the method."""
@@ -394,7 +395,8 @@ class Record(_Model):
         """Whether the limit of work ended the job too early to say anything of its method.
 
         It had no answer by then, or had evaluated fewer than `FEWEST_EVALUATIONS` expressions by
-        its own count without identifying the truth (docs/budgets.md).
+        its own count without identifying the truth (docs/budgets.md).  Who ends early with half of
+        the work unused is measured.
         """
         limit, used = self.budget.work_s, self.measured.work_s or 0.0
         if limit is None:
@@ -403,7 +405,7 @@ class Record(_Model):
             spent = self.status is Status.FAILED and used >= _NEARLY_ALL * limit
             return self.status is Status.TIMEOUT or spent
         count = self.measured.evaluations
-        few = count is not None and count < FEWEST_EVALUATIONS
+        few = count is not None and count < FEWEST_EVALUATIONS and used >= _HALF * limit
         return self.cut_off and few and self.metrics.get("identified") != 1
 
     @property

@@ -121,6 +121,8 @@ LIMITED = {"budget": {"timeout_s": 80.0, "work_s": 2.0, "threads": 1}}
         ("partial", 10_000, 2.0, 0.0, False),
         ("partial", 0, 2.0, None, True),  # and the scorer could not decide
         ("partial", 9_999, 2.0, 1.0, False),  # the right answer is a result
+        ("partial", 500, 1.0, 0.0, True),  # it saw that no other batch fits
+        ("partial", 500, 0.99, 0.0, False),  # who gives up at once is measured
         ("partial", None, 2.0, 0.0, False),  # nobody counts
         ("ok", 50, 0.1, 0.0, False),  # it ended by itself, as sindy does
         ("ok", 50, 2.0, 0.0, False),

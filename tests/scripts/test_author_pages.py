@@ -26,7 +26,7 @@ def ended(method: str, system: str, count: int, found: float) -> Record:
         status="partial",
         scores={"identified": found},
         budget=EXAMPLE["budget"] | {"work_s": 2.0},
-        measured=EXAMPLE["measured"] | {"evaluations": count},
+        measured=EXAMPLE["measured"] | {"evaluations": count, "work_s": 2.0},
     )
 
 

@@ -70,7 +70,7 @@ def short(system: str, *, found: float = 0.0, count: int = 500) -> Record:
     """Return a record of a job that its limit of work ended after so many evaluations."""
     one = result("a", system, status=Status.PARTIAL.value, scores={"identified": found})
     budget = one.budget.model_copy(update={"work_s": 2.0})
-    measured = one.measured.model_copy(update={"evaluations": count})
+    measured = one.measured.model_copy(update={"evaluations": count, "work_s": 2.0})
     return one.model_copy(update={"budget": budget, "measured": measured})
 
 
