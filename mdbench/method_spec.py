@@ -36,11 +36,11 @@ _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = f"{page('adding-a-method')} lists all keys and the values allowed."
 DESIGNED_HERE, REWRITTEN_HERE = "‡", "§"
 """Marks behind the names of methods; see `MethodSpec.mark`."""
-MARKS_EXPLAINED = (
-    f"{DESIGNED_HERE} was designed by the makers of this benchmark, who knew its rules. "
-    f"{REWRITTEN_HERE} is our own code after somebody else’s paper, and may be better or worse "
-    "than the authors’."
-)
+MARKS_EXPLAINED = {
+    DESIGNED_HERE: "was designed by the makers of this benchmark, who knew its rules.",
+    REWRITTEN_HERE: "is our own code after somebody else’s paper, and may be better or worse than "
+    "the authors’.",
+}
 PREDICTOR = "predictor"
 """The family of methods that predict and have no equations."""
 FAMILIES = (

@@ -291,8 +291,9 @@ def cut_off_note(rows: Sequence[Row]) -> str:
 
 
 def marks_note(rows: Sequence[Row]) -> str:
-    """Explain the marks behind the names of methods; empty where there are none."""
-    return MARKS_EXPLAINED if any(row.mark for row in rows) else ""
+    """Explain the marks that are behind the names of methods."""
+    there = {row.mark for row in rows}
+    return " ".join(f"{mark} {text}" for mark, text in MARKS_EXPLAINED.items() if mark in there)
 
 
 CUT_EXPLAINED = (

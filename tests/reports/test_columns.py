@@ -205,6 +205,7 @@ def test_marks_of_methods_stand_behind_their_names_and_are_explained() -> None:
         assert re.search(rf"sindy{mark}", text)
         assert not re.search(rf"operon{mark}", text)
         assert "after somebody else" in text
+        assert "was designed by" not in text  # of no method here
     assert "after somebody else" not in markdown_tables(boards(of_little_work(0)))
 
 
