@@ -53,7 +53,7 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "methods": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "methods": [], "settings": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_prev_next": True,
@@ -64,9 +64,9 @@ html_theme_options = {
 html_show_sphinx = False
 html_context = {"default_mode": "auto"}
 copyright = f"{author}, MIT licence"  # noqa: A001 - Sphinx's name
-html_sidebars = {"index": [], "gallery": [], "api": [], "methods": []}  # wide ones
+html_sidebars = {"index": [], "gallery": [], "api": [], "methods": [], "settings": []}  # wide ones
 
-LISTS = ("index", "tutorials", "how-to", "reference", "results", "explanation")
+LISTS = ("index", "tutorials", "how-to", "reference", "results", "explanation", "authors")
 """Pages that list others: their links are the table of contents."""
 GENERATED = {
     "options": "options_page",
@@ -85,7 +85,7 @@ def _contents(page: str, text: str) -> str:
     if page == "index":
         pages = list(SECTIONS)
     else:
-        pages = re.findall(r"^- \[[^\]]+\]\(([\w-]+)\.md\)", text, re.MULTILINE)
+        pages = re.findall(r"^- \[[^\]]+\]\(([\w/-]+)\.md\)", text, re.MULTILINE)
     listed = "\n".join(pages)
     return f"\n\n```{{toctree}}\n:hidden:\n:maxdepth: 2\n\n{listed}\n```\n"
 

@@ -34,6 +34,13 @@ _MOST_THREADS, _LONGEST_S, _MOST_MEMORY_MB, _MOST_ROWS = 1024, 1e7, 2**24, 10**9
 """Threads, seconds (four months), MiB and rows of a method's defaults: more is a mistake."""
 _NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 _KEYS = f"{page('adding-a-method')} lists all keys and the values allowed."
+DESIGNED_HERE, REWRITTEN_HERE = "‡", "§"
+"""Marks behind the names of methods; see `MethodSpec.mark`."""
+MARKS_EXPLAINED = {
+    DESIGNED_HERE: "was designed by the makers of this benchmark, who knew its rules.",
+    REWRITTEN_HERE: "is our own code after somebody else’s paper, and may be better or worse than "
+    "the authors’.",
+}
 PREDICTOR = "predictor"
 """The family of methods that predict and have no equations."""
 FAMILIES = (
@@ -181,6 +188,8 @@ class MethodSpec(_Table):
     licence: str = Field(min_length=1)
     implementation: Literal["package", "own"] | None = None
     """Whether a public package does the work, or code written after the paper."""
+    designed_here: Flag = False
+    """Whether the makers of its folder designed it, be it around a published part."""
     settings: Literal["upstream", "author", "ours"] | None = None
     """Whose hyperparameters these are: a published benchmark's, the method's author's, or ours."""
     source: str = ""
@@ -211,6 +220,18 @@ class MethodSpec(_Table):
         settings = f"{whose[self.settings]} settings" if self.settings else ""
         code = {"own": "own code"}.get(self.implementation or "", self.implementation)
         return ", ".join(filter(None, [code, settings]))
+
+    @property
+    def mark(self) -> str:
+        """The mark behind its name: `DESIGNED_HERE`, `REWRITTEN_HERE`, or none.
+
+        Rewritten is a method of somebody else's paper, but not a control, which takes a part of
+        such a method away on purpose, nor a baseline.
+        """
+        if self.designed_here:
+            return DESIGNED_HERE
+        own = self.implementation == "own" and self.paper and not self.control_of
+        return REWRITTEN_HERE if own and self.family != "baseline" else ""
 
     @property
     def chaotic(self) -> bool:

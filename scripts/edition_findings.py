@@ -18,10 +18,11 @@ from edition_results import (
     predictors,
     share_text,
 )
-from findings import BASELINES, designed_here
+from findings import BASELINES, marks
 
 from mdbench.drawing.numbers import cleanest_first, noise_name, scientific
 from mdbench.errors import counted
+from mdbench.method_spec import DESIGNED_HERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -66,7 +67,7 @@ def _best(one: Recovered) -> str:
     text += f"{levels[0] * one.jobs:.0f}"
     if len(levels) > 1 and levels[1] > 0:
         text += f", then {_names(_like(shares, levels[1]))} {levels[1] * one.jobs:.0f}"
-        elsewhere = (shares[name] for name in shares if name not in designed_here())
+        elsewhere = (shares[name] for name in shares if marks().get(name) != DESIGNED_HERE)
         other = max(elsewhere, default=levels[1])
         if other < levels[1]:
             text += f", and the best from elsewhere {_names(_like(shares, other))} "

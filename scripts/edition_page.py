@@ -19,6 +19,7 @@ from edition_results import (
     predictors,
     share_text,
 )
+from effort import HEAD, effort_cells, not_measured, records_of, share_cell
 from findings import named, share_interval, to_table
 from scipy.stats import rankdata
 
@@ -33,7 +34,7 @@ from mdbench.reports.figures import LETTER, LONGEST_LABEL, by_noise, name_and_ma
 from mdbench.reports.ranking import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from edition_results import Recovered
 
@@ -71,8 +72,14 @@ def _shown(method: str, silent: Iterable[str] = ()) -> str:
     return f"{named(method)}{' °' * (method in silent)}"
 
 
-def suites_table(results: Results) -> str:
+def suites_table(results: Results, *, measured: bool = False) -> str:
     """Write the share that each method recovered of each suite, a table for each kind of data.
+
+    Parameters
+    ----------
+    measured
+        Whether a share of jobs most of which were ended too early is "not measured", and whether
+        what the jobs had to work with stands next to the shares.  Edition 1 has neither.
 
     Returns
     -------
@@ -95,7 +102,12 @@ def suites_table(results: Results) -> str:
         order = sorted(methods, key=lambda name: (-means[name], name))
         lines = [["*jobs compared*", *(str(one.jobs) for one in ours)]]
         lines += [[_shown(name, silent), *(_cell(one, name) for one in ours)] for name in order]
-        table = to_table(["method", *(one.suite.title for one in ours)], lines)
+        head = ["method", *(one.suite.title for one in ours)]
+        if measured:
+            lines = [lines[0], *_measured_lines(results, ours, order)]
+            lines[0] += [""] * len(HEAD)
+            head += HEAD
+        table = to_table(head, lines)
         parts.append(f"**{title}**\n\n{table}")
     new = {one.suite.title: results.begun[one.suite] for one in found}
     if any(new.values()):
@@ -104,8 +116,39 @@ def suites_table(results: Results) -> str:
     return "\n\n".join(parts) or TOO_FEW
 
 
-def best_table(results: Results) -> str:
+def _measured_lines(
+    results: Results, ours: Sequence[Recovered], order: Iterable[str]
+) -> Iterator[list[str]]:
+    counts = [not_measured(results, one) for one in ours]
+    records = [records_of(results, one) for one in ours]
+    for name in order:
+        cells = []
+        for one, count in zip(ours, counts, strict=True):
+            cells.append(share_or_why(one, name, count))
+        jobs = [each for by_method in records for each in by_method.get(name, ())]
+        yield [_shown(name), *cells, *effort_cells(jobs)]
+
+
+def share_or_why(one: Recovered, method: str, count: Mapping[str, int]) -> str:
+    """Write a method's share of a suite, or that most of its jobs were ended too early.
+
+    Parameters
+    ----------
+    count
+        By method the jobs that are not measured.
+    """
+    known = {name for name, number in count.items() if 2 * number <= one.jobs}
+    hidden = share_cell(one, method, count[method]) if method in count else ""
+    return hidden or _cell(one, method, known)
+
+
+def best_table(results: Results, *, measured: bool = False) -> str:
     """Write of each suite the methods that recover most, the first three and all like the third.
+
+    Parameters
+    ----------
+    measured
+        Whether methods are left out most of whose jobs were ended too early.
 
     Returns
     -------
@@ -115,7 +158,10 @@ def best_table(results: Results) -> str:
     lines = []
     for one in results.shown:
         shares = one.shares
-        some = [name for name in one.verdicts if shares[name] > 0]
+        count = not_measured(results, one) if measured else {}
+        some = [
+            name for name in one.verdicts if shares[name] > 0 and 2 * count.get(name, 0) <= one.jobs
+        ]
         best = [name for name in some if shares[name] >= shares[some[:_NAMED][-1]]]
         shown = [f"{_shown(name)} {shares[name]:.0%}" for name in best[:_NAMED]]
         others = len(best) - _NAMED
@@ -130,7 +176,8 @@ _KEPT: Final = "\N{NO-BREAK SPACE}"
 """Between the ends of an interval: a narrow column breaks its line before the bracket."""
 
 
-def _cell(one: Recovered, method: str) -> str:
+def _cell(one: Recovered, method: str, known: Collection[str] = ()) -> str:
+    """Write a share, in bold where it is the largest; `known` are the methods that are measured."""
     if method not in one.verdicts:
         return "–"
     share = one.shares[method]
@@ -138,7 +185,8 @@ def _cell(one: Recovered, method: str) -> str:
     text = f"{share:.0%}"
     if low is not None and high is not None:
         text += f" [{100 * low:.0f}{_KEPT}…{_KEPT}{high:.0%}]"
-    return f"**{text}**" if share == max(one.shares.values()) > 0 else text
+    largest = max(value for name, value in one.shares.items() if not known or name in known)
+    return f"**{text}**" if share == largest > 0 else text
 
 
 def negligible_table(results: Results) -> str:

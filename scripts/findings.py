@@ -15,6 +15,7 @@ from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.errors import counted
 from mdbench.methods import Method, discover
 from mdbench.reports.classes import class_of
+from mdbench.reports.columns import NOT_MEASURED
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case
 from mdbench.reports.ranking import interval
@@ -38,32 +39,15 @@ def known() -> tuple[Method, ...]:
 
 
 @cache
-def designed_here() -> frozenset[str]:
-    """Return the methods that were designed here: their paper is this project's.
-
-    `symbolic_transformer_fitted` names the paper of its network; the search and the fit around
-    that, by which it differs from the published method, are of this project.
-    """
-    ours = {one.spec.name for one in known() if one.spec.paper.startswith("mdbench,")}
-    return frozenset(ours | {"symbolic_transformer_fitted"})
-
-
-@cache
-def rewritten_here() -> frozenset[str]:
-    """Return the methods of other people's papers of which the code was written here.
-
-    Controls, which take a part of such a method away on purpose, are none of them.
-    """
-    specs = [one.spec for one in known() if one.spec.implementation == "own"]
-    own = {spec.name for spec in specs if spec.paper and not spec.control_of}
-    return frozenset(own - designed_here() - BASELINES)
+def marks() -> dict[str, str]:
+    """Return the marks behind the names of methods, as their folders have them."""
+    return {one.spec.name: one.spec.mark for one in known() if one.spec.mark}
 
 
 def named(method: str) -> str:
-    """Return a method's name, with ‡ where it was designed here, and § where it was rewritten."""
-    if method in designed_here():
-        return f"{method} ‡"
-    return f"{method} §" if method in rewritten_here() else method
+    """Return a method's name with its mark: ‡ was designed here, and § rewritten here."""
+    mark = marks().get(method)
+    return f"{method} {mark}" if mark else method
 
 
 def share_interval(ones: Verdicts) -> tuple[float | None, float | None]:
@@ -92,11 +76,12 @@ def verdicts_of(records: Iterable[Record]) -> dict[str, dict[Job, float]]:
             continue
         ours = found[one.method]
         if verdict is not None:
-            ours[_job_of(one)] = float(verdict == 1)
+            ours[job_of(one)] = float(verdict == 1)
     return dict(found)
 
 
-def _job_of(one: Record) -> Job:
+def job_of(one: Record) -> Job:
+    """Return what a record answers, whichever method it is of."""
     repeat = f"{one.seed}, {one.part}" if one.part else str(one.seed)
     return Job(Case(one.system, one.snr_db, one.protocol), repeat)
 
@@ -111,7 +96,7 @@ def median_work(
     used: dict[str, list[float]] = defaultdict(list)
     for one in records:
         measured = one.attempted and one.measured.work_s is not None
-        if measured and _job_of(one) in verdicts.get(one.method, ()):
+        if measured and job_of(one) in verdicts.get(one.method, ()):
             used[one.method].append(one.measured.work_s or 0.0)
     return {method: median(each) for method, each in used.items()}
 
@@ -137,11 +122,13 @@ def recovered_table(records: Sequence[Record]) -> str:
     -------
     str
         Markdown; in brackets the 95 % interval when systems, and of each its seeds, are drawn
-        again.  Methods designed here have the sign ‡, those rewritten here §.  The last columns
+        again.  Methods designed here have the sign ‡, those rewritten here §.  Where most jobs were
+        ended too early to be measured, the share is in brackets.  The last columns
         count the cases whose seeds disagree, and have the median work.
     """
     found = compared(records)
     work = median_work(records, found)
+    short = {(one.method, job_of(one)) for one in records if one.not_measured}
     levels = sorted(
         {job.case.snr_db for each in found.values() for job in each}, key=cleanest_first
     )
@@ -151,7 +138,8 @@ def recovered_table(records: Sequence[Record]) -> str:
         cells = []
         for wanted in [[level] for level in levels] + [levels]:
             ones = {job: value for job, value in verdicts.items() if job.case.snr_db in wanted}
-            cells.append(share_of(ones))
+            few = 2 * sum((method, job) in short for job in ones) > len(ones)
+            cells.append(f"{NOT_MEASURED} ({share_of(ones)})" if few else share_of(ones))
         by_case: dict[Case, list[float]] = defaultdict(list)
         for job, value in verdicts.items():
             by_case[job.case].append(value)

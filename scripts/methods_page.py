@@ -93,7 +93,7 @@ def row(
     identified, first = results.get(spec.name, (_NONE, _NONE))
     others = more.get(spec.name, SmallSets())
     return [
-        f"[`{spec.name}`]({place or f'{kinds[0]}.md#methods'})",
+        f"[`{spec.name}`]({place or f'{kinds[0]}.md#methods'}){f' {spec.mark}' * bool(spec.mark)}",
         title[0].upper() + title[1:],
         " ".join(kinds),
         spec.implementation or _NONE,

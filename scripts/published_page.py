@@ -9,18 +9,18 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from bundles import read_bundle
-from findings import to_table
+from findings import known, named, to_table
 
 from mdbench import datatypes
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.suites import members
-from mdbench.methods import Method, discover
 from mdbench.reports.classes import latest
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from mdbench.method_spec import MethodSpec
     from mdbench.records import Record
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -39,18 +39,15 @@ def table() -> str:
     """Return all numbers, each with what the records of the edition give, where they have it."""
     records = latest(read_bundle(ROOT / "docs" / "results", RUN))
     workspace = Workspace.find()
-    own = {
-        name
-        for name, method in discover(workspace.algorithms).items()
-        if isinstance(method, Method) and method.spec.implementation == "own"
-    }
+    specs = {one.spec.name: one.spec for one in known()}
     rows = []
     for number in numbers():
         ours = here(number, records, datasets_of(number, workspace))
-        differs = [number["differs"], "our own code" * (number["method"] in own)]
+        method = number["method"]
+        differs = [number["differs"], *what_differs(specs.get(method))]
         rows.append(
             [
-                f"`{number['method']}`",
+                f"`{method}`{named(method).removeprefix(method)}",
                 number["data"],
                 number["metric"].replace("_", " "),
                 f"{float(number['value']):.3g}",
@@ -60,6 +57,14 @@ def table() -> str:
             ]
         )
     return to_table(HEAD, rows)
+
+
+def what_differs(spec: MethodSpec | None) -> Iterator[str]:
+    """Yield why a record of a method is no test of its paper: other code, or other settings."""
+    if spec is not None and spec.implementation == "own":
+        yield "our own code, which neither confirms nor contradicts it"
+    elif spec is not None and spec.settings != "author":
+        yield "settings that are not the author’s"
 
 
 def numbers() -> Iterator[Mapping[str, str]]:
@@ -84,7 +89,8 @@ def here(number: Mapping[str, str], records: Iterable[Record], datasets: Collect
     """Return what records of the same method and data have: a share, or the median R2; or nothing.
 
     A job without an answer counts as 0 in a share, and is left out of a median of R2.  That is 1
-    less the unexplained share of the variance (`fvu`).
+    less the unexplained share of the variance (`fvu`).  Where most jobs were ended too early to be
+    measured there is no share.
     """
     name = "fvu" if number["metric"] == "r2" else number["metric"]
     alike = [
@@ -99,5 +105,8 @@ def here(number: Mapping[str, str], records: Iterable[Record], datasets: Collect
     if not values:
         answered = any(one.answered for one in alike)
         return "" if answered or not alike else f"no answer ({len(alike)} jobs)"
+    short = sum(one.not_measured for one in alike)
+    if name != "fvu" and 2 * short > len(alike):
+        return f"not measured ({short} of {len(alike)} jobs)"
     value = 1 - median(values) if name == "fvu" else sum(values) / len(alike)
     return f"{value:.3g} ({len(alike)} jobs)"

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
+from findings import named
 
 from mdbench.datatypes.real.recovery import Pooled, pool
 from mdbench.reports.ranking import FEWEST
@@ -71,7 +72,7 @@ def recovery_table(results: Iterable[Record], truths: Mapping[str, str]) -> str:
                 _share([one.as_good for one in ones]),
                 _share([one.same_law for one in ones]),
             ]
-        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+        lines.append(f"| {named(method)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

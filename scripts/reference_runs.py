@@ -112,6 +112,9 @@ STUDIES = {
         ("studies/ode-published.toml",), "ode", "results-ode.md", "alike", paper=True
     ),
     "parity": StudyRun(("studies/ode-published.toml",), "ode", "published-parity.md"),
+    "ranks-of-edition-1": StudyRun(
+        ("studies/edition-1.toml",), "srsd", "published-parity.md", "srbench"
+    ),
     "derivation-small": StudyRun(
         ("studies/derivation-small.toml",), "derivation", "results-derivation.md", "kept"
     ),

@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from author_pages import stale_pages, write_pages
 from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
 from edition_findings import edition_findings, suites_finding
@@ -38,12 +39,14 @@ from edition_page import (
     surface_figures,
 )
 from edition_results import Results
-from findings import finding_of_work, recovered_table
+from effort import effort_table
+from findings import finding_of_work, named, recovered_table
 from fresh_ranks import ranks_finding, ranks_table
 from mock_table import mock_faults, mock_finding, mock_table
 from operators import operator_tables, operators_figure, operators_markdown
 from parity import UPSTREAM, parity_table
 from prose import with_numbers, wrong_numbers
+from rank_correlation import ranks_text
 from recovery import recovery_table
 from reference_runs import (
     PREFIXES,
@@ -67,6 +70,7 @@ from mdbench.reports.combine import read_rows, write_table
 from mdbench.reports.comparison import Published, read_published, read_published_sets
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
+from mdbench.reports.sets import sets_table, variants_table
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
@@ -155,8 +159,8 @@ class Reference:
     def beside(self) -> str:
         """Published results on whole sets, and what was measured."""
         published = read_published_sets(self.data_type)
-        return export.sets_table(
-            self.results, self.data_type, self.groups, self._specs_of_sets, published
+        return sets_table(
+            self.results, self.data_type, self.groups, self._specs_of_sets, published, named=named
         )
 
     def recovery(self) -> str:
@@ -166,13 +170,19 @@ class Reference:
     def sets(self) -> str:
         """The same, with all methods that either has."""
         published = read_published_sets(self.data_type)
-        return export.sets_table(
-            self.results, self.data_type, self.groups, self._specs_of_sets, published, every=True
+        return sets_table(
+            self.results,
+            self.data_type,
+            self.groups,
+            self._specs_of_sets,
+            published,
+            every=True,
+            named=named,
         )
 
     def variants(self) -> str:
         """Means by what was asked for behind the datasets' names."""
-        return export.variants_table(self.results, self._specs_of_sets)
+        return variants_table(self.results, self._specs_of_sets, named)
 
     @property
     def _specs_of_sets(self) -> dict[str, MetricSpec]:
@@ -195,7 +205,13 @@ class Reference:
         several = any(len(ones) > 1 for ones in groups.values())
         head = ["dataset", "method", *["seeds"] * several, *(spec.title for spec in specs.values())]
         lines = [
-            [f"`{dataset}`", method, *[str(len(ones))] * several, *_shares(ones, specs), _cpu(ones)]
+            [
+                f"`{dataset}`",
+                named(method),
+                *[str(len(ones))] * several,
+                *_shares(ones, specs),
+                _cpu(ones),
+            ]
             for (dataset, method), ones in groups.items()
         ]
         head.append("CPU")
@@ -316,6 +332,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "finding": lambda reference: finding_of_work(reference.results),
     "recovered": lambda reference: recovered_table(reference.results),
     "merit": lambda reference: finding_of_merit(reference.results),
+    "order": lambda reference: ranks_text(reference.results),
     "parity": lambda reference: parity_table(reference.results),
     "conditions": lambda reference: conditions_table(reference.results),
     "effects": lambda reference: effects_table(reference.results),
@@ -323,6 +340,9 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "mocks": lambda reference: mock_table(reference.results),
     "faults": lambda reference: mock_faults(reference.results),
     "suites": lambda reference: suites_table(reference.edition),
+    "measured-suites": lambda reference: suites_table(reference.edition, measured=True),
+    "measured-best": lambda reference: best_table(reference.edition, measured=True),
+    "effort": lambda reference: effort_table(reference.edition),
     "best": lambda reference: best_table(reference.edition),
     "negligible": lambda reference: negligible_table(reference.edition),
     "predictions": lambda reference: predictions_table(reference.edition),
@@ -630,6 +650,10 @@ def check(names: Iterable[str], workspace: Workspace) -> int:
         line for page in pages for line in wrong_numbers(page, partial(records_of, docs=docs))
     ]
     others = without_records(docs) if len(names) > 1 else []
+    if len(names) > 1:
+        others += [
+            f"{path}: not what the folders and records give" for path in stale_pages(workspace.root)
+        ]
     for line in [*numbers, *others]:
         print(line)
     print(
@@ -657,6 +681,9 @@ def main() -> int:
     for name in names:
         write_page(name, workspace)
         print(f"{name}: {page_of(name, workspace.root / 'docs').name}")
+    if not asked.name:
+        write_pages(workspace.root)
+        print("settings.md and the letters to authors")
     return 0
 
 

@@ -9,6 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+from findings import named
 
 from mdbench.datatypes.facts import Choice
 from mdbench.drawing.numbers import noise_name
@@ -76,7 +77,9 @@ def conditions_table(results: Iterable[Record]) -> str:
     lines = []
     for (kind, method, snr_db), one in _ordered(cells(results)):
         counts = one.identified.sum(axis=-1).ravel().tolist()
-        lines.append([kind, method, noise_name(snr_db), str(len(one.systems)), *map(str, counts)])
+        lines.append(
+            [kind, named(method), noise_name(snr_db), str(len(one.systems)), *map(str, counts)]
+        )
     return _markdown(head, lines, texts=3)
 
 
@@ -106,7 +109,7 @@ def effects_table(results: Iterable[Record]) -> str:
         lines.append(
             [
                 kind,
-                method,
+                named(method),
                 str(len(shared)),
                 str(found.size),
                 *map(_effect, (smooth - fd, exact - fd, ours - own)),

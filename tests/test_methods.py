@@ -38,6 +38,39 @@ def test_every_method_of_the_project_states_who_wrote_it_and_chose_its_settings(
         assert method.spec.origin.endswith(" settings")
 
 
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [
+        ("integral", "‡"),
+        ("symbolic_transformer_fitted", "‡"),  # around a published network
+        ("symbolic_transformer", "§"),
+        ("afp", "§"),
+        ("dsr", "§"),
+        ("operon", ""),  # a package
+        ("lasr", "§"),
+        ("lasr_nollm", ""),  # a control, which takes a part away
+        ("linear", ""),
+        ("majority", ""),
+        ("truth", ""),
+    ],
+)
+def test_marks_of_methods_come_from_their_folders(name: str, mark: str) -> None:
+    method = methods.find(name, ROOT / "algorithms")
+    assert method.spec.mark == mark
+
+
+def test_a_package_is_not_designed_here_but_for_the_search_around_it() -> None:
+    found = list(methods.discover(ROOT / "algorithms").values())
+    designed = {m.name for m in found if isinstance(m, methods.Method) and m.spec.designed_here}
+    # Whose paper is this project's is designed here.
+    own = {
+        m.name
+        for m in found
+        if isinstance(m, methods.Method) and m.spec.paper.startswith("mdbench,")
+    }
+    assert own < designed
+
+
 def test_methods_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace, other, third = (
         make_workspace(tmp_path / name) for name in ("here", "there", "third")

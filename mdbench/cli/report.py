@@ -22,11 +22,12 @@ from mdbench.reports.classes import Category, RecordFilter, by_category, latest
 from mdbench.reports.combine import flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies
-from mdbench.reports.export import csv_tables, latex_tables, markdown_tables, sets_table
+from mdbench.reports.export import csv_tables, latex_tables, markdown_tables
 from mdbench.reports.joining import conflicts, read_places, versions
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.sections import Shown, folders_of, sections
+from mdbench.reports.sets import sets_table
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -249,6 +250,12 @@ def export_tables(
 def _beside_sets(results: Sequence[Record]) -> Iterator[str]:
     """Write what papers report of whole sets that there are results of, and these results."""
     workspace = _workspace()
+    kinds = _kinds(workspace)
+
+    def named(method: str) -> str:
+        mark = kinds[method].mark if method in kinds else ""
+        return f"{method} {mark}" if mark else method
+
     for name, kind in _here(results).items() if workspace else ():
         data_type = _data_type(workspace, name) if workspace else None
         own = [one for one in results if one.data_type == name and one.dataset_path is None]
@@ -262,7 +269,7 @@ def _beside_sets(results: Sequence[Record]) -> Iterator[str]:
                 shown = {key for rows in sets.values() for row in rows.values() for key in row}
                 specs = {spec.name: spec for spec in kind.metrics if spec.name in shown}
                 part = replace(published, values={name: sets})
-                table = sets_table(own, name, groups, specs, part, every=True)
+                table = sets_table(own, name, groups, specs, part, every=True, named=named)
                 yield f"\n## {name}: sets of {published.title}\n\n{table}\n"
 
 
@@ -412,7 +419,9 @@ def _kinds(workspace: Workspace | None) -> dict[str, MethodFacts]:
     if workspace is None:
         return {}
     return {
-        name: MethodFacts(method.spec.family, "truth" in method.spec.given, method.spec.origin)
+        name: MethodFacts(
+            method.spec.family, "truth" in method.spec.given, method.spec.origin, method.spec.mark
+        )
         for name, method in methods.discover(workspace.algorithms).items()
         if not isinstance(method, MethodError)
     }

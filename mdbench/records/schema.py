@@ -75,6 +75,12 @@ class Status(StrEnum):
 ANSWERED: Final = frozenset({Status.OK, Status.PARTIAL})
 """The statuses of records with an answer and scores."""
 
+FEWEST_EVALUATIONS: Final = 10_000
+"""Evaluations below which a job that a limit of work ended says nothing of its method."""
+_NEARLY_ALL, _HALF = 0.9, 0.5
+"""Shares of the work from which on a method that fails without an answer has used it up, and from
+which on one that ends early may do so for want of work."""
+
 RERUN_ALWAYS: Final = frozenset({Status.INTERRUPTED, Status.UNAVAILABLE})
 """Statuses that are run again without being asked: they mean nothing for the method."""
 
@@ -260,6 +266,7 @@ class Measured(_Model):
     cpu_s: Number = None
     work_s: Number = None
     evaluations: int | None = None
+    import_s: Number = None
     peak_memory_mb: Number = None
     by: Text | None = None
     blas_kernel: Text | None = None
@@ -377,6 +384,29 @@ class Record(_Model):
     def attempted(self) -> bool:
         """Whether the job counts as an attempt of the method."""
         return self.status not in RERUN_ALWAYS
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether a limit of time or work ended the job, with an answer or without."""
+        return self.status in {Status.PARTIAL, Status.TIMEOUT}
+
+    @property
+    def not_measured(self) -> bool:
+        """Whether the limit of work ended the job too early to say anything of its method.
+
+        It had no answer by then, or had evaluated fewer than `FEWEST_EVALUATIONS` expressions by
+        its own count without identifying the truth (docs/budgets.md).  Who ends early with half of
+        the work unused is measured.
+        """
+        limit, used = self.budget.work_s, self.measured.work_s or 0.0
+        if limit is None:
+            return False
+        if not self.answered:
+            spent = self.status is Status.FAILED and used >= _NEARLY_ALL * limit
+            return self.status is Status.TIMEOUT or spent
+        count = self.measured.evaluations
+        few = count is not None and count < FEWEST_EVALUATIONS and used >= _HALF * limit
+        return self.cut_off and few and self.metrics.get("identified") != 1
 
     @property
     def case(self) -> tuple[object, ...]:

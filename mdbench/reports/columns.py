@@ -8,7 +8,7 @@ of records become one, how that is written and where it is shown.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from statistics import median
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mdbench.drawing.numbers import NOTHING, duration, fixed, percent, rounded
@@ -33,10 +33,17 @@ MOST_WITH_INTERVAL = 3
 """Metrics besides the primary one with which its interval and memory still fit a terminal."""
 OVER: Mapping[str, Callable[[Sequence[float]], float | None]] = {
     "median": lambda values: median(values) if values else None,
+    "mean": lambda values: fmean(values) if values else None,
     "sum": lambda values: sum(values, 0.0),
     "max": lambda values: max(values, default=None),
 }
 """How the values of a group of records become one; the script has the same."""
+OF_ATTEMPTS = ("median", "mean")
+"""Those of them that are of attempts alone."""
+NOT_MEASURED = "not measured"
+"""In place of a share of jobs most of which were ended too early to say anything."""
+AT_ONCE = 8
+"""Columns of a page's board that are always shown; where there are more, `further` ones wait."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +69,7 @@ class BoardColumn:
         What it takes from a record: a number, or None where that is not known.
     over
         How the amounts of a group of records become one: ``sum`` or ``max`` of all, or the
-        ``median`` of those that count as attempts.
+        ``median`` or ``mean`` of those that count as attempts.
     specs
         The metrics of a board that it stands for, a column each.
     spec
@@ -71,6 +78,8 @@ class BoardColumn:
         Who shows it.
     when
         Whether a renderer shows it, given the board.
+    further
+        Whether a page with more than `AT_ONCE` columns shows it on demand only.
     left, wraps
         As of `mdbench.reports.tables.Column`.
     stays
@@ -93,6 +102,7 @@ class BoardColumn:
     spec: MetricSpec | None = None
     where: frozenset[Renderer] = frozenset({"page", "markdown", "terminal", "latex", "csv"})
     when: Callable[[Leaderboard, Renderer], bool] = lambda _board, _renderer: True
+    further: bool = False
     left: bool = False
     wraps: bool = False
     stays: int | None = 0
@@ -108,7 +118,7 @@ class BoardColumn:
         values = (
             entry.amounts.get(self.amount)
             for entry in entries
-            if self.amount and (entry.attempted or self.over != "median")
+            if self.amount and (entry.attempted or self.over not in OF_ATTEMPTS)
         )
         return OVER[self.over]([value for value in values if value is not None])
 
@@ -132,6 +142,32 @@ def memory_mb(record: Record) -> float | None:
     return record.measured.peak_memory_mb
 
 
+def evaluations(record: Record) -> float | None:
+    """Return how many expressions the method evaluated, in its own count."""
+    return record.measured.evaluations
+
+
+def cut_off(record: Record) -> float:
+    """Return 1 where a limit ended the job, else 0."""
+    return float(record.cut_off)
+
+
+def not_measured(record: Record) -> float:
+    """Return 1 where the job was ended too early to say anything of its method, else 0."""
+    return float(record.not_measured)
+
+
+def not_measured_text(least: str) -> str:
+    """Write what stands in place of a share, and what the share is at least if that is more than 0.
+
+    Examples
+    --------
+    >>> not_measured_text(""), not_measured_text("5 %")
+    ('not measured', 'not measured (≥ 5 %)')
+    """
+    return f"{NOT_MEASURED} (≥ {least})" if least else NOT_MEASURED
+
+
 def counts_text(counts: Mapping[str, int]) -> str:
     """Write how many there are of each kind, those of none left out."""
     # Only the commas are places to break a line.
@@ -146,9 +182,9 @@ def _short_interval(low: str, high: str) -> str:
     return low if low == high else _interval(low, high, "…")
 
 
-def _name(method: str, standing: str, cut_off: bool = False) -> str:
+def _name(method: str, standing: str, cut_off: bool = False, mark: str = "") -> str:
     apart = "" if standing in RANKED else f" ({standing})"
-    return f"{method}{apart}" + f"\xa0{CUT}" * cut_off
+    return f"{method}{apart}" + f"\xa0{mark}" * bool(mark) + f"\xa0{CUT}" * cut_off
 
 
 FORMS: Mapping[str, Callable[..., str]] = {
@@ -168,8 +204,8 @@ SHOWN_APART = "*"
 TERMINAL: Mapping[str, Callable[..., str]] = {
     **FORMS,
     "share": lambda value: percent(value, ""),
-    "name": lambda method, standing, cut_off: (
-        method + SHOWN_APART * (standing not in RANKED) + CUT * cut_off
+    "name": lambda method, standing, cut_off, mark: (
+        method + SHOWN_APART * (standing not in RANKED) + mark + CUT * cut_off
     ),
     "interval": _short_interval,
     "counts": lambda counts: " ".join(f"{n} {cause}" for cause, n in counts.items()) or NOTHING,
@@ -177,7 +213,7 @@ TERMINAL: Mapping[str, Callable[..., str]] = {
 LATEX: Mapping[str, Callable[..., str]] = {
     **FORMS,
     "duration": lambda value: fixed(value, 1),
-    "name": lambda method, standing, _cut_off: _name(method, standing),
+    "name": lambda method, standing, _cut_off, mark: _name(method, standing, mark=mark),
     "interval": lambda low, high: _interval(low, high, "…"),
 }
 SORTED_BY: Mapping[str, Callable[..., float]] = {
@@ -228,7 +264,7 @@ COLUMNS: list[BoardColumn] = [
     BoardColumn(
         key="method",
         head="method",
-        names=("method", "standing", "cut_off"),
+        names=("method", "standing", "cut_off", "mark"),
         form="name",
         left=True,
         stays=None,
@@ -308,6 +344,42 @@ COLUMNS: list[BoardColumn] = [
         amount=work_s,
         where=frozenset({"page", "markdown", "csv"}),
         when=lambda board, _: any(row.amounts["work_s"] is not None for row in board.rows),
+    ),
+    BoardColumn(
+        key="evaluations",
+        head="evaluations",
+        meaning="median of the expressions that the method evaluated for a job, in its own count",
+        names=("evaluations",),
+        form="whole",
+        amount=evaluations,
+        where=frozenset({"page", "markdown", "terminal", "csv"}),
+        when=lambda board, _: any(row.amounts["evaluations"] is not None for row in board.rows),
+        further=True,
+    ),
+    BoardColumn(
+        key="partial",
+        head="partial",
+        meaning="share of the jobs that a limit of time or work ended, with an answer or without",
+        names=("partial",),
+        form="share",
+        amount=cut_off,
+        over="mean",
+        where=frozenset({"page", "markdown", "terminal", "csv"}),
+        when=lambda board, _: any(row.amounts["partial"] for row in board.rows),
+        further=True,
+    ),
+    BoardColumn(
+        key="not_measured",
+        head="not measured",
+        meaning="jobs that a limit of work ended without an answer, or with fewer than 10,000 "
+        "evaluations and no right answer; where most are, no share is shown",
+        names=("not_measured",),
+        form="whole",
+        amount=not_measured,
+        over="sum",
+        where=frozenset({"page", "markdown", "terminal", "csv"}),
+        when=lambda board, _: any(row.amounts["not_measured"] for row in board.rows),
+        further=True,
     ),
     BoardColumn(
         key="time",

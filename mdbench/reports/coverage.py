@@ -13,6 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.drawing.numbers import cleanest_first
+from mdbench.method_spec import MARKS_EXPLAINED
 from mdbench.reports.columns import CUT
 
 if TYPE_CHECKING:
@@ -287,6 +288,12 @@ def undecided_note(board: Leaderboard) -> str:
 def cut_off_note(rows: Sequence[Row]) -> str:
     """Explain the sign of methods most of whose jobs were cut off; empty where there are none."""
     return CUT_EXPLAINED if any(row.cut_off for row in rows) else ""
+
+
+def marks_note(rows: Sequence[Row]) -> str:
+    """Explain the marks that are behind the names of methods."""
+    there = {row.mark for row in rows}
+    return " ".join(f"{mark} {text}" for mark, text in MARKS_EXPLAINED.items() if mark in there)
 
 
 CUT_EXPLAINED = (

@@ -12,16 +12,17 @@ import re
 import unicodedata
 from collections import defaultdict
 from dataclasses import replace
-from statistics import fmean, median
+from statistics import median
 from typing import TYPE_CHECKING
 
-from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name, rounded
+from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name
 from mdbench.metrics.spec import is_high
-from mdbench.reports.columns import LATEX, TERMINAL, columns_of
+from mdbench.reports.columns import LATEX, NOT_MEASURED, TERMINAL, columns_of, not_measured
 from mdbench.reports.coverage import (
     attainable_note,
     conditions_note,
     machine_notes,
+    marks_note,
     missing_jobs_note,
     undecided_note,
 )
@@ -44,12 +45,10 @@ from mdbench.reports.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mdbench.metrics.spec import MetricSpec
-    from mdbench.records import Record
     from mdbench.reports.columns import BoardColumn
-    from mdbench.reports.comparison import Published, PublishedSets
+    from mdbench.reports.comparison import Published
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Grid, Leaderboard, Row
 
@@ -149,7 +148,7 @@ def systems_table(
     head = ["system", "floor"]
     with_published = set()
     for method in grid.methods:
-        head.append(method)
+        head.append(board.named(method))
         if published and snr_db is None and published.has(data_type, method):
             with_published.add(method)
             head.append(published.title)
@@ -172,7 +171,8 @@ def systems_table(
 def marks_table(board: Leaderboard) -> str:
     """Write at each noise level how many jobs have each mark, of how many; empty without any.
 
-    What the scorer could not decide has none.
+    What the scorer could not decide has none.  Where most jobs were ended too early to be measured,
+    the count is in brackets.
     """
     flags = marked(board.known)
     groups: dict[tuple[str, float | None], list[Entry]] = defaultdict(list)
@@ -180,11 +180,14 @@ def marks_table(board: Leaderboard) -> str:
         groups[one.method, one.case.snr_db].append(one)
     lines = []
     for row in board.rows:
-        line = [row.method]
+        line = [board.named(row.method)]
         for snr_db in board.noise_levels:
             found = [counted_values(groups[row.method, snr_db], spec).values for spec in flags]
             held = " + ".join(str(each.count(1)) for each in found)
-            line.append(f"{held} of {len(found[0])}" if found and found[0] else "")
+            text = f"{held} of {len(found[0])}" if found and found[0] else ""
+            ones = [one for one in groups[row.method, snr_db] if one.attempted]
+            short = sum(one.amounts.get(not_measured) or 0 for one in ones)
+            line.append(f"{NOT_MEASURED} ({text})" if text and 2 * short > len(ones) else text)
         lines.append(line)
     head = ["method", *map(noise_name, board.noise_levels)]
     return to_markdown(text_table(head, lines, {"method"})) if flags else ""
@@ -212,91 +215,10 @@ def published_table(board: Leaderboard, data_type: str, published: Published) ->
             counts = (len(own), len(here), len(there), len(here & there))
             only_here, only_there = sorted(here - there), sorted(there - here)
             names = [", ".join(f"`{name}`" for name in each) for each in (only_here, only_there)]
-            lines.append([row.method, *map(str, counts), *names])
+            lines.append([board.named(row.method), *map(str, counts), *names])
     head = ["method", "systems", "here", published.title, "both"]
     head += ["only here", f"only in {published.title}"]
     return to_markdown(text_table(head, lines, {"method", *head[-2:]})) if lines else ""
-
-
-def sets_table(
-    results: Iterable[Record],
-    data_type: str,
-    groups: Mapping[str, Sequence[str]],
-    specs: Mapping[str, MetricSpec],
-    published: PublishedSets,
-    *,
-    every: bool = False,
-) -> str:
-    """Write what a paper reports of methods on whole sets, and what was measured next to it.
-
-    A row is a method that both have, on a set; a pair of columns is a metric.  What the scorer
-    could not decide is left out of means, and a job without an answer counts by the rule of the
-    metric.
-
-    Parameters
-    ----------
-    groups
-        The datasets of each set.
-    specs
-        Those of the data type's metrics that are shown, by name.
-    every
-        Whether methods that only one of the two has are rows, too.
-    """
-    by_cell: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    tables = published.values[data_type]
-    set_of = published.set_of(data_type, groups)
-    for one in results:
-        if one.data_type == data_type and one.dataset in set_of and one.attempted:
-            by_cell[one.method, set_of[one.dataset]].append(one)
-    lines = []
-    methods = [each for rows in tables.values() for each in rows]
-    for method in dict.fromkeys([*methods, *(method for method, _ in by_cell)]):
-        for group, rows in tables.items():
-            records = by_cell.get((method, group), [])
-            sides = bool(records), method in rows
-            if not (any(sides) if every else all(sides)):
-                continue
-            problems = len({one.dataset for one in records})
-            line = [method, group, f"{problems} of {len(groups.get(group.partition('+')[0], ()))}"]
-            for name, spec in specs.items():
-                there = rows.get(method, {}).get(name)
-                line.append(NOTHING if there is None else fixed(there, 3))
-                line.append(_mean(records, spec, median if name in published.medians else fmean))
-            lines.append(line)
-    head = ["method", "set", "problems here"]
-    for spec in specs.values():
-        head += [f"{spec.title}, {published.title}", "here"]
-    return to_markdown(text_table(head, lines, {"method", "set"}))
-
-
-def variants_table(results: Iterable[Record], specs: Mapping[str, MetricSpec]) -> str:
-    """Write means by method and by what is behind the datasets' names, such as noise.
-
-    What the scorer could not decide is left out, and a job without an answer counts as the metric
-    sets; where that is infinitely bad, so is the mean.
-    """
-    cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for one in results:
-        if one.attempted:
-            cells[one.method, one.dataset.partition("+")[2] or NOTHING].append(one)
-    lines = []
-    for (method, asked), ones in cells.items():
-        line = [method, asked, str(len(ones))]
-        lines.append([*line, *(_mean(ones, spec) for spec in specs.values())])
-    head = ["method", "asked for", "problems", *(spec.title for spec in specs.values())]
-    return to_markdown(text_table(head, lines, {"method", "asked for"}))
-
-
-def _mean(
-    records: Iterable[Record], spec: MetricSpec, mean: Callable[[list[float]], float] = fmean
-) -> str:
-    """Write the mean of a metric over results, those without an answer included."""
-    values = [
-        one.metrics[spec.name] if one.answered and spec.name in one.metrics else spec.failed
-        for one in records
-    ]
-    known = [value for value in values if isinstance(value, int | float)]
-    return rounded(mean(known), 3) if known else NOTHING
 
 
 def cost_table(board: Leaderboard) -> str:
@@ -313,7 +235,7 @@ def cost_table(board: Leaderboard) -> str:
             parts += [f"{fixed(max(sizes))} MB"] if sizes else []
             line.append(", ".join(parts))
         lines.append(line)
-    return to_markdown(text_table(["system", *grid.methods], lines, {"system"}))
+    return to_markdown(text_table(["system", *map(board.named, grid.methods)], lines, {"system"}))
 
 
 def _answer(board: Leaderboard, entries: Sequence[Entry]) -> str:
@@ -339,6 +261,10 @@ _SPECIAL = {
     "±": r"$\pm$",
     "×": r"$\times$",
     "∞": r"$\infty$",
+    "≥": r"$\ge$",
+    "§": r"\S{}",
+    "‡": r"$\ddagger$",
+    "’": "'",
     "–": "--",
     "…": "--",
     "⚠": r"\textbf{!}",
@@ -416,6 +342,7 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
         conditions_note(board),
         attainable_note(board),
         undecided_note(board),
+        marks_note(board.rows),
     ]
     notes = filter(None, shown)
     text = escape_latex(" ".join([*notes, machine_notes(board)]).strip())
@@ -498,7 +425,11 @@ def _columns_compared(
             continue
         sign = -1.0 if column.better == "higher" else 1.0
         values = [
-            row.values[column.key].value if column.spec else board_cell(board, row, column).value
+            None
+            if column.spec and column.spec.aggregate == "share" and row.mostly_not_measured
+            else row.values[column.key].value
+            if column.spec
+            else board_cell(board, row, column).value
             for row in board.rows
         ]
         losses_by_column[index] = [sign * v if isinstance(v, int | float) else None for v in values]

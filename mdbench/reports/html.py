@@ -25,6 +25,7 @@ from mdbench.reports.coverage import (
     conditions_note,
     cut_off_note,
     machine_notes,
+    marks_note,
     missing_jobs_note,
     undecided_note,
 )
@@ -134,7 +135,8 @@ def page(
     ]
     data_json = {
         "methods": [
-            [m, known[m].family, int(known[m].reference), known[m].origin] for m in methods
+            [m, known[m].family, int(known[m].reference), known[m].origin, known[m].mark]
+            for m in methods
         ],
         "noise": noise,
         "classes": classes,
@@ -147,6 +149,7 @@ def page(
         "standings": leaderboard.STANDINGS,
         "apart": leaderboard.APART_FAMILIES,
         "cut": CUT_EXPLAINED,
+        "not_measured": columns.NOT_MEASURED,
         "columns": columns.as_json(),
         "types": {
             _identifier(kind, number): _columns(board, methods, noise)
@@ -304,6 +307,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
         "attainable": attainable_note(board),
         "undecided": undecided_note(board),
         "cut_off": cut_off_note(board.rows),
+        "marks": marks_note(board.rows),
         "machines": machine_notes(board),
         "count": len(board.entries),
         "further": sum(e.attempted and e.job not in board.plan.jobs for e in board.entries),

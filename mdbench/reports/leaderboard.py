@@ -22,6 +22,7 @@ from mdbench.reports import columns
 from mdbench.reports.classes import by_class
 from mdbench.reports.coverage import make_plan
 from mdbench.reports.entries import (
+    NOT_ATTEMPTED,
     aggregate,
     counted_values,
     entry,
@@ -61,12 +62,14 @@ class MethodFacts(NamedTuple):
     """Facts of a method besides its results.
 
     A reference is given the truth; it is shown, and not ranked.  `origin` states whether a public
-    package does the work or code of the bench's own, and whose settings it has.
+    package does the work or code of the bench's own, and whose settings it has; `mark` is that
+    behind the method's name (`mdbench.method_spec.MethodSpec.mark`).
     """
 
     family: str = "other"
     reference: bool = False
     origin: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class Row:
     family: str
     reference: bool
     origin: str
+    mark: str
     standing: Standing
     rank: int | None
     mean_rank: float | None
@@ -123,6 +127,12 @@ class Row:
         """Whether most jobs were ended before they were done, with or without an answer."""
         ended = sum(self.causes.get(status, 0) for status in (Status.TIMEOUT, Status.PARTIAL))
         return 2 * ended > self.jobs
+
+    @property
+    def mostly_not_measured(self) -> bool:
+        """Whether more than half of its attempts were ended too early to say anything of it."""
+        silent = sum(self.causes.get(status, 0) for status in NOT_ATTEMPTED)
+        return 2 * (self.amounts.get("not_measured") or 0) > self.jobs - silent
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it by name; infinite numbers are as they are."""
@@ -203,6 +213,14 @@ class Leaderboard:
         """Whether a flag that methods are to have is not attainable on a case."""
         asked = (spec.attainable for spec in self.known if spec.attainable)
         return any(attainable(system, snr_db) is False for attainable in asked)
+
+    def named(self, method: str) -> str:
+        """Return a method's name with its mark."""
+        return f"{method} {self._marks[method]}" if self._marks.get(method) else method
+
+    @cached_property
+    def _marks(self) -> dict[str, str]:
+        return {row.method: row.mark for row in self.rows}
 
     @property
     def primary(self) -> MetricSpec:
@@ -516,6 +534,7 @@ def _row(
         family=kind.family,
         reference=kind.reference,
         origin=kind.origin,
+        mark=kind.mark,
         standing="partial",
         rank=None,
         mean_rank=None,

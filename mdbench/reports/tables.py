@@ -16,11 +16,19 @@ from mdbench.drawing.numbers import (
     scientific,
 )
 from mdbench.metrics.spec import CONSTANT, FORM, PARTLY, RESTS, ranks
-from mdbench.reports.columns import FORMS, SORTED_BY, columns_of, counts_text
+from mdbench.reports.columns import (
+    AT_ONCE,
+    FORMS,
+    SORTED_BY,
+    columns_of,
+    counts_text,
+    not_measured_text,
+)
 from mdbench.reports.coverage import (
     attainable_note,
     conditions_note,
     machine_notes,
+    marks_note,
     missing_jobs_note,
     undecided_note,
 )
@@ -110,6 +118,8 @@ class Column:
         Characters that it takes in a terminal at most; 0 for any number.
     more
         Whether a telephone shows it on demand only.
+    further
+        Whether a page shows it on demand only, however wide.
     names
         Whether it names the rows: a terminal never cuts it.
     """
@@ -123,12 +133,15 @@ class Column:
     fills: bool = False
     widest: int = 0
     more: bool = False
+    further: bool = False
     names: bool = False
 
     @property
     def css(self) -> str:
         """Its classes in the page's style."""
-        return " ".join(["wrapped"] * self.wraps + ["more"] * self.more)
+        return " ".join(
+            ["wrapped"] * self.wraps + ["more"] * self.more + ["further"] * self.further
+        )
 
 
 @dataclass(frozen=True)
@@ -282,6 +295,7 @@ def leaderboard_table(board: Leaderboard, renderer: Renderer = "page") -> Table:
             left=column.spec.kind == "label" if column.spec else column.left,
             wraps=column.spec.kind != "number" if column.spec else column.wraps,
             more=column.key not in columns_that_stay,
+            further=column.further and len(shown) > AT_ONCE,
         )
         for column in shown
     ]
@@ -292,6 +306,7 @@ def leaderboard_table(board: Leaderboard, renderer: Renderer = "page") -> Table:
         attainable_note(board),
         undecided_note(board),
         machine_notes(board),
+        marks_note(board.rows) if renderer == "markdown" else "",
     ]
     caption = " ".join(filter(None, notes))
     return Table(columns, rows, caption=caption, grey=grey_rows(board))
@@ -343,7 +358,18 @@ def board_cell(
 ) -> Cell:
     """Write what a column has of a row of a leaderboard, in the forms of a renderer."""
     if column.spec is not None:
-        return cell(column.spec, row.values[column.key], primary=column.spec is board.primary)
+        shown_cell = cell(column.spec, row.values[column.key], primary=column.spec is board.primary)
+        share = shown_cell.value
+        if (
+            column.spec.aggregate == "share"
+            and isinstance(share, float)
+            and row.mostly_not_measured
+        ):
+            # What has the first mark has it with more work, too; other shares may fall.
+            best = column.spec in marked(board.known)[:1]
+            text = not_measured_text(percent(share) if share and best else "")
+            return replace(shown_cell, text=text)
+        return shown_cell
     values = shown = column.values(row)
     if column.form == "interval":
         shown = [format_score(board.primary, value) for value in values]

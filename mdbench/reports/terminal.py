@@ -20,6 +20,7 @@ from mdbench.reports.coverage import (
     conditions_note,
     cut_off_note,
     machine_notes,
+    marks_note,
     missing_jobs_note,
     undecided_note,
 )
@@ -382,6 +383,7 @@ def _leaderboard(board: Leaderboard, width: int, *, explain: bool) -> Table:
         captions,
         left_out,
         cut_off_note(board.rows),
+        marks_note(board.rows),
         missing_jobs_note(board),
         conditions_note(board),
     ]
@@ -443,6 +445,7 @@ def _short(board: Leaderboard, row: Row, column: BoardColumn) -> str:
     if spec is None or spec is board.primary:
         return text
     value = row.values[spec.name].value
-    if spec.kind == "flag" and not spec.mark and value is not None:
+    shared = spec.aggregate == "share" and row.mostly_not_measured
+    if spec.kind == "flag" and not spec.mark and value is not None and not shared:
         return percent(value, "")
     return text.partition(" (")[0]

@@ -194,6 +194,7 @@ def make_record(
             cpu_s=outcome.costs.cpu_s,
             work_s=outcome.work_s,
             evaluations=outcome.evaluations,
+            import_s=outcome.import_s,
             speed=outcome.speed,
             speed_before=outcome.speed_before,
             peak_memory_mb=outcome.costs.peak_memory_mb,

@@ -61,6 +61,8 @@ class JobResult:
         Equations that by the method's word fit nearly as well as the answer's.
     evaluations
         How many expressions the method has evaluated, as it reports.
+    import_s
+        CPU seconds until its worker had imported the adapter.
     """
 
     status: Status
@@ -80,6 +82,7 @@ class JobResult:
     speed_before: float | None = None
     alternatives: tuple[AlternativeItem, ...] = ()
     evaluations: int | None = None
+    import_s: float | None = None
     fit_s: float | None = None
     predict_s: float | None = None
     costs: ResourceUsage = field(default_factory=ResourceUsage)

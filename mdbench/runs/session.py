@@ -152,6 +152,7 @@ class JobSession:
             self._exchange.close()
         pool = self._pool
         result.costs = self._worker.meter.end()
+        result.import_s = self._worker.meter.import_s
         result.isolation = self._worker.isolation()
         if (hello := self._worker.hello) is not None:
             result.blas_kernel, result.blas_threads = hello.blas_kernel, hello.blas_threads

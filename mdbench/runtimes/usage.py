@@ -295,6 +295,8 @@ class UsageMeter:
     start_s
         CPU seconds that the worker had used before its first job began; 0 when another one has
         begun, and None before there is one.
+    import_s
+        What `start_s` was at first: what the start and the import of the adapter took.
     """
 
     def __init__(self, root: Callable[[], int | None], group: Callable[[], Group | None]) -> None:
@@ -314,6 +316,7 @@ class UsageMeter:
         self._most_mb = 0.0
         self._extra = 0.0
         self.start_s: float | None = None
+        self.import_s: float | None = None
 
     def charge(self, seconds: float) -> None:
         """Add CPU time that was used before the job began to that of the job."""
@@ -342,6 +345,7 @@ class UsageMeter:
         self.start_s = 0.0
         if is_first:
             self.start_s = self._whole_before if self._cpu is None else self._cpu
+            self.import_s = self.start_s or None
 
     @property
     def _counted(self) -> bool:

@@ -109,6 +109,48 @@ def test_a_reason_is_one_line_of_bounded_length() -> None:
     assert record(reason="y" * 500).reason == "y" * 500
 
 
+LIMITED = {"budget": {"timeout_s": 80.0, "work_s": 2.0, "threads": 1}}
+
+
+@pytest.mark.parametrize(
+    ("status", "evaluations", "work_s", "identified", "expected"),
+    [
+        ("timeout", None, 2.0, None, True),  # nothing by then
+        ("timeout", 50_000, 2.0, None, True),  # a batch so large that none ended
+        ("partial", 9_999, 2.0, 0.0, True),
+        ("partial", 10_000, 2.0, 0.0, False),
+        ("partial", 0, 2.0, None, True),  # and the scorer could not decide
+        ("partial", 9_999, 2.0, 1.0, False),  # the right answer is a result
+        ("partial", 500, 1.0, 0.0, True),  # it saw that no other batch fits
+        ("partial", 500, 0.99, 0.0, False),  # who gives up at once is measured
+        ("partial", None, 2.0, 0.0, False),  # nobody counts
+        ("ok", 50, 0.1, 0.0, False),  # it ended by itself, as sindy does
+        ("ok", 50, 2.0, 0.0, False),
+        ("failed", None, 1.8, None, True),  # a front that is empty at the limit
+        ("failed", None, 1.79, None, False),
+        ("failed", None, None, None, False),
+        ("crashed", None, 2.0, None, False),
+        ("out_of_memory", None, 2.0, None, False),
+        ("invalid_output", 10, 2.0, None, False),
+        ("unsupported", None, None, None, False),
+        ("interrupted", None, 2.0, None, False),
+    ],
+)
+def test_what_a_limit_of_work_ends_too_early_is_not_measured(
+    status: str,
+    evaluations: int | None,
+    work_s: float | None,
+    identified: float | None,
+    expected: bool,
+) -> None:
+    measured = EXAMPLE["measured"] | {"evaluations": evaluations, "work_s": work_s}
+    changes = {"status": status, "measured": measured, "metrics": {"identified": identified}}
+    assert record(**changes, **LIMITED).not_measured is expected
+    # Seconds by the clock say nothing of the work.
+    unlimited = {"budget": LIMITED["budget"] | {"work_s": None}}
+    assert record(**changes, **unlimited).not_measured is False
+
+
 def test_times_are_kept_in_utc() -> None:
     in_paris = datetime(2026, 7, 1, 14, 0, 0, tzinfo=timezone(timedelta(hours=2)))
     measured = Measured(started=in_paris)

@@ -6,18 +6,24 @@ import csv
 import io
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from browser import PROGRAM, Browser
 from report_pages import html
-from reporting import boards, data, many, write
+from reporting import EXAMPLE, boards, data, many, write
 from rich.console import Console
 
 from mdbench.cli import main
 from mdbench.reports import columns
 from mdbench.reports.columns import BoardColumn
-from mdbench.reports.export import csv_tables, latex_tables, markdown_tables
+from mdbench.reports.export import (
+    csv_tables,
+    latex_tables,
+    leaderboard_markdown,
+    markdown_tables,
+)
+from mdbench.reports.leaderboard import MethodFacts
 from mdbench.reports.tables import leaderboard_table
 from mdbench.reports.terminal import leaderboards
 
@@ -123,6 +129,111 @@ def test_filters_compute_a_new_column_again(tmp_path: Path) -> None:
         page.run("document.forms[0].elements.noise.value = '0'")
         page.run("document.forms[0].dispatchEvent(new Event('change'))")
         assert dict(page.run(last)) == WANTED
+        assert page.problems == []
+
+
+def ended(method: str, system: str, count: int, found: float, status: str) -> dict[str, Any]:
+    """Return a record of two reference seconds, which a limit ended unless it is ok."""
+    return data(
+        method,
+        system,
+        status=status,
+        identified=found,
+        budget=EXAMPLE["budget"] | {"work_s": 2.0},
+        measured=EXAMPLE["measured"] | {"evaluations": count, "work_s": 2.0},
+    )
+
+
+def of_little_work(short: int) -> list[dict[str, Any]]:
+    """Return ten jobs each of two methods, of which one was ended too early in some."""
+    return [
+        *(
+            ended("operon", f"s{n}", 500 if n < short else 20_000, float(n == 9), "partial")
+            for n in range(10)
+        ),
+        *(ended("sindy", f"s{n}", 50, float(n < 5), "ok") for n in range(10)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("short", "shown"), [(5, "1/10 (10\xa0%)"), (6, "not measured (≥ 10\xa0%)")]
+)
+def test_a_share_of_jobs_that_are_mostly_not_measured_is_none(short: int, shown: str) -> None:
+    made = boards(of_little_work(short))
+    table = leaderboard_table(made["ode"])
+    heads = [column.title for column in table.columns]
+    cells = {
+        row[1].value: dict(zip(heads, (cell.text for cell in row), strict=True))
+        for row in table.rows
+    }
+    assert cells["operon"]["identified"] == shown
+    assert cells["operon"]["not measured"] == str(short)
+    assert (cells["operon"]["partial"], cells["sindy"]["partial"]) == ("100\xa0%", "0\xa0%")
+    assert cells["sindy"]["identified"] == "5/10 (50\xa0%)"  # it ended by itself
+    assert (cells["sindy"]["evaluations"], cells["sindy"]["not measured"]) == ("50", "0")
+    waiting = {column.title for column in table.columns if column.further}
+    assert waiting == {"evaluations", "partial", "not measured"}
+    assert "not measured" in markdown_tables(made)
+    (row,) = [
+        row for row in csv.DictReader(io.StringIO(csv_tables(made))) if row["method"] == "operon"
+    ]
+    assert (row["identified"], row["not_measured"], row["partial"]) == ("0.1", f"{short}.0", "1.0")
+
+
+def test_no_lower_bound_stands_where_nothing_was_found_and_nothing_is_bold() -> None:
+    ones = [ended("operon", f"s{n}", 500, 0.0, "partial") for n in range(10)]
+    ones += [ended("sindy", f"s{n}", 50, 0.0, "ok") for n in range(10)]
+    text = leaderboard_markdown(boards(ones)["ode"])
+    (line,) = [line for line in text.splitlines() if "| operon" in line]
+    # Only what is identified stays so with more work: R² test, 100 % here, is no lower bound.
+    assert line.count("| not measured ") == 3
+    assert "≥" not in line
+    console = Console(width=160, file=io.StringIO(), record=True)
+    for each in leaderboards(boards(ones), 160):
+        console.print(each)
+    assert "not measured" in console.export_text()
+
+
+def test_marks_of_methods_stand_behind_their_names_and_are_explained() -> None:
+    facts = {"operon": MethodFacts("genetic"), "sindy": MethodFacts("linear", mark="§")}
+    made = boards(of_little_work(0), facts)
+    for text, mark in (
+        (markdown_tables(made), r"\s§"),
+        (html(of_little_work(0), facts), r"\s§"),
+        (latex_tables(made), r"~\\S{}"),
+    ):
+        assert re.search(rf"sindy{mark}", text)
+        assert not re.search(rf"operon{mark}", text)
+        assert "after somebody else" in text
+        assert "was designed by" not in text  # of no method here
+    assert "after somebody else" not in markdown_tables(boards(of_little_work(0)))
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(PROGRAM is None, reason="no browser: apt install chromium")
+def test_filters_write_what_is_not_measured_again_and_the_box_shows_all(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    other = [ended("operon", "s0", 20_000, 0.0, "partial") | {"snr_db": 20.0}]
+    facts = {"operon": MethodFacts("genetic", mark="‡"), "sindy": MethodFacts("linear")}
+    path.write_text(html([*of_little_work(6), *other], facts), encoding="utf-8")
+    cells = "[...document.querySelector('table.board').tBodies[0].rows]"
+    cells += ".map(r => [...r.cells].map(c => c.textContent))"
+    with Browser(tmp_path / "profile") as page:
+        page.open(path)
+        before = page.run(cells)
+        page.run("document.forms[0].elements.noise.value = '0'")
+        page.run("document.forms[0].dispatchEvent(new Event('change'))")
+        after = page.run(cells)
+        assert any("not measured (≥ 10\xa0%)" in line for line in after)
+        assert (
+            {line[1] for line in before}
+            == {line[1] for line in after}
+            == {"operon ‡ †".replace(" ", "\xa0"), "sindy"}
+        )
+        seen = "getComputedStyle(document.querySelector('th.further')).display"
+        assert page.run(seen) == "none"
+        page.run("document.querySelector('input.whole').click()")
+        assert page.run(seen) == "table-cell"
         assert page.problems == []
 
 

@@ -21,6 +21,7 @@ from edition_page import (
     surface_figures,
 )
 from edition_results import SUITES, Results
+from effort import effort_table, not_measured
 from reporting import boards, data, result
 
 if TYPE_CHECKING:
@@ -98,6 +99,60 @@ def test_the_table_has_shares_intervals_and_marks_ours_and_the_best() -> None:
     assert cells(fields.strip().splitlines()[-1]) == ["afp §", "**100% [48\u00a0…\u00a0100%]**"]
     assert "SRBench" not in text  # of four jobs nothing is shown
     assert suites_table(Results([])).startswith("No suite has five jobs")
+
+
+def ended(method: str, system: str, found: float, count: int | None, **changes: Any) -> Record:
+    """Make a record of a job that its limit of work ended."""
+    one = job(method, system, found, status=changes.pop("status", "partial"), **changes)
+    measured = one.measured.model_copy(update={"evaluations": count})
+    return one.model_copy(update={"measured": measured})
+
+
+def short_jobs(short: int) -> list[Record]:
+    """Make eight jobs of three methods; as many as asked of `dsr` were ended too early."""
+    ones = [ended("dsr", f"s{n}", float(n > 5), 500 if n < short else 20_000) for n in range(8)]
+    ones += systems(sindy=[1] + [0] * 7)
+    return ones + [ended("physo", f"s{n}", 0.0, None, status="timeout") for n in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("short", "shown"), [(4, r"\*\*25% \[.*\]\*\*"), (5, r"not measured \(≥ 25%\), 5 of 8")]
+)
+def test_a_share_of_mostly_unmeasured_jobs_is_not_shown_as_one(short: int, shown: str) -> None:
+    results = Results(short_jobs(short))
+    lines = suites_table(results, measured=True).splitlines()
+    rows = {cells(line)[0]: cells(line)[1:] for line in lines if line.startswith("|")}
+    assert rows["method"] == ["ODEBench", "partial", "evaluations", "no answer"]
+    assert re.fullmatch(shown, rows["dsr §"][0])
+    assert rows["physo"] == ["not measured, 8 of 8", "100%", "–", "8\xa0timeout"]
+    assert rows["sindy §"][0].startswith("12%" if short == 4 else "**12%")  # the best measured one
+    assert rows["sindy §"][1:] == ["0%", "–", "–"]
+    best = "dsr § 25%, sindy § 12%" if short == 4 else "sindy § 12%"
+    assert cells(best_table(results, measured=True).splitlines()[-1])[-1] == best
+    # The page of edition 1 has all shares as they were.
+    assert "not measured" not in suites_table(results)
+
+
+def test_a_table_of_measurements_is_not_measured_where_most_of_its_folds_are_not() -> None:
+    folds = [
+        ended("dsr", f"t{n}", 0.0, count, data_type="real", part=f"fold {fold}", floor=0.1)
+        for n in range(5)
+        for fold, count in enumerate((500, 500 if n else 20_000, 20_000))
+    ]
+    (one,) = Results(folds).suites
+    assert (one.jobs, not_measured(Results(folds), one)) == (5, {"dsr": 4})
+
+
+def test_what_the_jobs_had_to_work_with_is_counted_by_method() -> None:
+    ones = short_jobs(5)
+    ones.append(job("sindy", "s8", 0.0, status="crashed"))
+    table = effort_table(Results([*ones, *systems(zero=[0] * 9)]))
+    rows = {cells(line)[0]: cells(line)[1:] for line in table.splitlines()[2:]}
+    assert rows == {
+        "dsr §": ["8", "5", "100%", "500", "–"],
+        "physo": ["8", "8", "100%", "–", "8\xa0timeout"],
+        "sindy §": ["9", "0", "0%", "–", "1\xa0crashed"],
+    }
 
 
 def test_the_best_of_a_suite_are_named_with_all_that_are_as_good() -> None:

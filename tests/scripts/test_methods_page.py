@@ -8,10 +8,18 @@ from collections import defaultdict
 import pytest
 from bundles import read_bundle
 from edition_results import FEWEST
-from methods_page import FURTHER_RUNS, MORE_RUNS, ROOT, small_sets
+from findings import known
+from methods_page import FURTHER_RUNS, MORE_RUNS, ROOT, row, small_sets
 
 _COUNT = re.compile(r"(?P<suite>.+) (?P<found>\d+)/(?P<jobs>\d+)")
 _SHARE = re.compile(r"(unexplained|labels) \d+\.\d\d|no answer")
+
+
+@pytest.mark.parametrize(("name", "mark"), [("afp", " §"), ("integral", " ‡"), ("operon", "")])
+def test_names_have_the_marks_of_their_folders(name: str, mark: str) -> None:
+    method = next(one for one in known() if one.name == name)
+    first, *_ = row(method, {}, {}, {}, {name: f"#{name}"})
+    assert first == f"[`{name}`](#{name}){mark}"
 
 
 @pytest.mark.slow

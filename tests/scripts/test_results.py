@@ -220,12 +220,12 @@ def test_a_number_that_the_records_do_not_give_is_found(
 ) -> None:
     page = documents / "results-ode.md"
     text = page.read_text(encoding="utf-8")
-    assert "| sindy | 2 + 0 of 2 |" in text
-    page.write_text(text.replace("| sindy | 2 + 0 of 2 |", "| sindy | 1 + 0 of 2 |"), "utf-8")
+    assert "| sindy § | 2 + 0 of 2 |" in text
+    page.write_text(text.replace("| sindy § | 2 + 0 of 2 |", "| sindy § | 1 + 0 of 2 |"), "utf-8")
     (line,) = script.differences("ode", Workspace.find(), documents)
     assert line.startswith("results-ode.md: the block found is not what the records give")
-    assert "has:     | sindy | 1 + 0 of 2 |" in line
-    assert "give: | sindy | 2 + 0 of 2 |" in line
+    assert "has:     | sindy § | 1 + 0 of 2 |" in line
+    assert "give: | sindy § | 2 + 0 of 2 |" in line
 
 
 @pytest.mark.parametrize("what", ["changed", "removed", "more"])

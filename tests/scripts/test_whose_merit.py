@@ -53,13 +53,13 @@ def test_counts_stand_under_their_conditions() -> None:
         "| fd, own | fd, benchmark | smooth, own | smooth, benchmark | exact, own "
         "| exact, benchmark |"
     )
-    assert line == "| ode | sindy | clean | 5 | 1 | 0 | 0 | 5 | 0 | 2 |"
+    assert line == "| ode | sindy § | clean | 5 | 1 | 0 | 0 | 5 | 0 | 2 |"
 
 
 def test_effects_are_mean_differences_of_the_share_identified() -> None:
     *_, line = effects_table(five()).splitlines()
     cells_ = [cell.strip() for cell in line.strip("|").split("|")]
-    assert cells_[:4] == ["ode", "sindy", "5", "30"]
+    assert cells_[:4] == ["ode", "sindy §", "5", "30"]
     # Of ten jobs each fd has 1, smooth 5 and exact 2; of fifteen each own has 1, benchmark 7.
     assert [cell.split(" ")[0] for cell in cells_[4:7]] == ["+40", "+10", "+40"]
     assert all("…" in cell for cell in cells_[4:7])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from reporting import boards
+from reporting import KINDS, boards
 
 from mdbench.data.field import Field
 from mdbench.data.trajectory import Trajectory
@@ -18,10 +18,12 @@ from mdbench.reports.html import page
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mdbench.reports.leaderboard import MethodFacts
 
-def html(records: list[dict[str, Any]]) -> str:
+
+def html(records: list[dict[str, Any]], kinds: Mapping[str, MethodFacts] = KINDS) -> str:
     results = [Record.model_validate(one) for one in records]
-    return page(results, boards(records), picture=drawn, derivatives={"ode": "∂"})
+    return page(results, boards(records, kinds), picture=drawn, derivatives={"ode": "∂"})
 
 
 def drawn(results: Sequence[Record], numbers: Mapping[str, int]) -> Plots:

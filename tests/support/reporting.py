@@ -201,10 +201,12 @@ def result(*arguments: Any, **changes: Any) -> Record:
     return Record.model_validate(data(*arguments, **changes))
 
 
-def boards(records: Iterable[dict[str, Any]]) -> dict[str, Leaderboard]:
+def boards(
+    records: Iterable[dict[str, Any]], kinds: Mapping[str, MethodFacts] = KINDS
+) -> dict[str, Leaderboard]:
     """Compare the methods of each data type."""
     results = [Record.model_validate(one) for one in records]
-    return leaderboard.boards(results, KINDS, SPECS)
+    return leaderboard.boards(results, kinds, SPECS)
 
 
 def compare(records: Iterable[dict[str, Any]], data_type: str = "ode") -> Leaderboard:

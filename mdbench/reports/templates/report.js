@@ -149,7 +149,7 @@
   // How the amounts of a group of records become one: the same as columns.py.
   const OVER = {
     median, sum: (values) => values.reduce((a, b) => a + b, 0),
-    max: (values) => values.length ? values.reduce((a, b) => Math.max(a, b)) : null,
+    max: (values) => values.length ? values.reduce((a, b) => Math.max(a, b)) : null, mean,
   };
   const amounts = Object.values(data.columns).filter((column) => "over" in column);
 
@@ -225,7 +225,7 @@
       const bounds = () => seeds.size >= data.fewest ? interval(of, places, having, byMean) : [null, null];
       const above = scores.filter(([job]) => floors.get(caseOfJob(job)) > primary.resolution)
         .map(([job, score]) => score / floors.get(caseOfJob(job)));
-      const done = ones.filter(attempted), [name, family, reference, origin] = data.methods[method];
+      const done = ones.filter(attempted), [name, family, reference, origin, mark] = data.methods[method];
       const causes = data.statuses.map((cause, status) =>
         [status === OK ? 0 : ones.filter((i) => t.x[i] === status).length, cause]).filter(([n]) => n);
       const values = [{values: of, undecided: counted(primary, ones).undecided},
@@ -236,14 +236,14 @@
       const own = plan.done.get(method) ?? new Set();
       return {
         cut_off: 2 * ones.filter((i) => CUT_OFF.has(t.x[i])).length > ones.length,
-        method: name, family, standing, origin, rank: rankOf(method), coverage: covered(method), jobs: ones.length,
+        method: name, family, standing, origin, mark, attempts: done.length, rank: rankOf(method), coverage: covered(method), jobs: ones.length,
         answered: ones.filter(answered).length, drawn: of.length, above_floor: median(above), values, causes,
         get low() { return (ends ??= bounds())[0]; },
         get high() { return (ends ??= bounds())[1]; },
         place: [Math.max(0, data.standings.indexOf(standing) - 1),
           -new Set([...own].map(caseOfJob)).size, -own.size, ...order, name],
         ...Object.fromEntries(amounts.map(({names, amount, over}) =>
-          [names[0], OVER[over](present((over === "median" ? done : ones).map((i) => t.a[amount][i])))])),
+          [names[0], OVER[over](present((["median", "mean"].includes(over) ? done : ones).map((i) => t.a[amount][i])))])),
       };
     });
     rows.sort((a, b) => compareAll(a.place, b.place));
@@ -269,8 +269,9 @@
   const forms = {
     whole: fixed, tenths: (x) => rounded(x, 1), share: percent, duration, counts: causes,
     text: (text) => text || NOTHING, of: (some, whole) => `${some}/${whole}`,
-    name: (name, standing, cut) => name
-      + ([...data.apart, "reference"].includes(standing) ? ` (${standing})` : "") + (cut ? CUT : ""),
+    name: (name, standing, cut, mark) => name
+      + ([...data.apart, "reference"].includes(standing) ? ` (${standing})` : "")
+      + (mark ? `\u00a0${mark}` : "") + (cut ? CUT : ""),
     interval: (low, high) => [low, high].includes(NOTHING) ? NOTHING : `${low} … ${high}`,
   };
   const sortedBy = {
@@ -282,8 +283,10 @@
     const shown = form === "interval" ? values.map(primary.written) : values;
     return [forms[form](...shown), form in sortedBy ? sortedBy[form](...values) : values[0]];
   };
-  const ofSpec = (spec, isPrimary, {value, values}) => {
+  const ofSpec = (spec, isPrimary, {value, values}, row, best) => {
     if (value === null) return [NOTHING, null];
+    if (spec.aggregate === "share" && 2 * row.not_measured > row.attempts)
+      return [data.not_measured + (value && spec === best ? ` (≥ ${percent(value)})` : ""), value];
     if (spec.kind === "label") {
       const counts = spec.labels.map((name, k) => [k ? values.filter((x) => x === k).length : 0, name]);
       return [causes(counts.filter(([n]) => n)), value];
@@ -322,7 +325,7 @@
           cell.textContent = "…";
           later.push(() => cell.isConnected && fillCell(cell, general(column, row, specs[0])));
         } else fillCell(cell, typeof column === "string" ? general(column, row, specs[0])
-          : ofSpec(specs[column], column === 0, row.values[column]));
+          : ofSpec(specs[column], column === 0, row.values[column], row, specs.find((spec) => spec.mark)));
       });
     }
     table.tBodies[0].replaceWith(body);
