@@ -17,6 +17,7 @@ from findings import BASELINES, compared, known, median_work
 from recovery import pool_tables, unexplained
 
 from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.srsd.indistinguishable import indistinguishable
 from mdbench.method_spec import PREDICTOR
 from mdbench.reports.classes import class_of
 from mdbench.reports.coverage import Job
@@ -55,6 +56,8 @@ class Suite(NamedTuple):
         Of the data; empty for those simulated here.
     start
         What the names of its datasets begin with; `other` is what they do not begin with.
+    without
+        Cases on which nobody can tell the law from another one.
     """
 
     title: str
@@ -65,6 +68,7 @@ class Suite(NamedTuple):
     variant: str = ""
     start: str = ""
     other: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
     def holds(self, one: Record) -> bool:
         """Return whether a record belongs to the suite."""
@@ -75,6 +79,7 @@ class Suite(NamedTuple):
             and class_of(one).variant == self.variant
             and one.dataset.startswith(self.start)
             and not (self.other and one.dataset.startswith(self.other))
+            and one.dataset not in self.without
         )
 
 
@@ -98,14 +103,14 @@ SUITES: Final = (
         protocol=Protocol.PUBLISHED,
         variant="released",
     ),
-    Suite("SRSD", "laws of SRSD", "srsd", other=("srbench-",)),
+    Suite("SRSD", "laws of SRSD", "srsd", other=("srbench-",), without=tuple(indistinguishable())),
     Suite("SRBench", "laws of SRBench", "srsd", start="srbench-"),
     Suite("surfaces", "surfaces of SurfaceBench", "surface"),
     Suite(
         "measurements",
         "tables of measurements with a known law",
         "real",
-        other=("kepler-binaries",),  # four rows of three inputs: nobody can tell laws apart
+        without=("kepler-binaries",),  # four rows of three inputs
     ),
 )
 LABELS: Final = {
