@@ -255,6 +255,14 @@ class ScoreSoFar(_Model):
     work_s: Number = None
 
 
+class SmallerBudget(_Model):
+    """What the benchmark would have chosen after less work, and its scores."""
+
+    work_s: float
+    equations: tuple[Text, ...] | None = None
+    metrics: dict[Text, Score] = Field(default_factory=dict)
+
+
 class Measured(_Model):
     """All that may differ between two runs of the same job."""
 
@@ -282,6 +290,7 @@ class Measured(_Model):
     speed_after: Number = None
     energy_j: Number = None
     anytime: tuple[ScoreSoFar, ...] = ()
+    smaller_budgets: tuple[SmallerBudget, ...] = ()
 
 
 class Record(_Model):

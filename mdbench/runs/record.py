@@ -26,6 +26,7 @@ from mdbench.records import (
     Provenance,
     Record,
     Selection,
+    SmallerBudget,
     key_of,
 )
 from mdbench.runtimes.base import not_held
@@ -203,6 +204,7 @@ def make_record(
             blas_threads=outcome.blas_threads,
             retries=outcome.retries,
             anytime=scored.anytime,
+            smaller_budgets=tuple(in_own_names(one, names) for one in scored.smaller_budgets),
             **({} if outcome.use is None else outcome.use.measured()),
             **(conditions or {}),
         ),
@@ -239,6 +241,13 @@ def score_fields(
         "floor": task.dataset.floor,
         "notes": {n: names.all_own(texts) for n, texts in notes.items() if texts},
     }
+
+
+def in_own_names(scored: SmallerBudget, names: OwnNames) -> SmallerBudget:
+    """Write the equations in the names of the data's columns."""
+    if scored.equations is None:
+        return scored
+    return scored.model_copy(update={"equations": tuple(names.all_own(scored.equations))})
 
 
 def _details(runtime: Runtime, prepared: Prepared | None, outcome: JobResult) -> dict[str, Any]:

@@ -25,8 +25,14 @@ from mdbench.metrics.spec import PRINTED
 from mdbench.records import ANSWERED, Status, comparable, key_of
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import Plan, jobs_at_a_time, scorer_key, select_names
-from mdbench.runs.record import core_versions, dataset_fields, score_fields, this_machine
-from mdbench.runs.scoring import JobResult, ScoredResult, score_result
+from mdbench.runs.record import (
+    core_versions,
+    dataset_fields,
+    in_own_names,
+    score_fields,
+    this_machine,
+)
+from mdbench.runs.scoring import JobResult, ScoredResult, score_at_budget, score_result
 from mdbench.runs.services import services
 from mdbench.runs.spec import JobSpec
 
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType, Task
-    from mdbench.records import Record
+    from mdbench.records import Record, SmallerBudget
     from mdbench.workspace import Workspace
 
 RESULT = frozenset(
@@ -382,7 +388,26 @@ def _rescored(record: Record, catalog: Catalog, reuse: bool) -> Record:
     }
     if answered and changes["status"] not in ANSWERED:
         changes["selection"] = None
+    if record.measured.smaller_budgets:
+        smaller = _smaller_budgets(record, data_type, task)
+        changes["measured"] = record.measured.model_copy(update={"smaller_budgets": smaller})
     return type(record).model_validate(record.model_dump(by_alias=True) | changes)
+
+
+def _smaller_budgets(
+    record: Record, data_type: DataType[Any, Any], task: Task[Any]
+) -> tuple[SmallerBudget, ...]:
+    """Score what was chosen after less work again."""
+    names = OwnNames(task.dataset.names)
+    return tuple(
+        before
+        if before.equations is None
+        else in_own_names(
+            score_at_budget(data_type, task, names.all_internal(before.equations), before.work_s),
+            names,
+        )
+        for before in record.measured.smaller_budgets
+    )
 
 
 def _same_but_for_rounding(record: Record, changes: Mapping[str, Any], primary: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mdbench.datatypes.base import Answer, Candidate, Scores, select_per_target
 from mdbench.errors import AnswerError, counted
-from mdbench.records import ANSWERED, RERUN_ALWAYS, ScoreSoFar, Status
+from mdbench.records import ANSWERED, RERUN_ALWAYS, ScoreSoFar, SmallerBudget, Status
 from mdbench.runtimes.usage import ResourceUsage
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ class ScoredResult:
     equations: tuple[str, ...] | None
     scores: Scores
     anytime: tuple[ScoreSoFar, ...] = ()
+    smaller_budgets: tuple[SmallerBudget, ...] = ()
     kept: bytes | None = None
 
 
@@ -155,7 +156,7 @@ def score_result(
     Parameters
     ----------
     job
-        Its budget is that of the `anytime_curve`; None for no curve.
+        Its budget is that of the `anytime_curve` and of `at_smaller_budgets`; None for neither.
     """
     if outcome.answer is None:
         return ScoredResult(outcome, None, Scores({}))
@@ -170,8 +171,9 @@ def score_result(
         refused = replace(outcome, status=status, reason=reason, answer=None, selection=None)
         return ScoredResult(refused, None, Scores({}))
     curve = () if job is None else anytime_curve(data_type, task, outcome, scores, job)
+    smaller = () if job is None else at_smaller_budgets(data_type, task, outcome, scores, job)
     kept = data_type.kept_answers(task, answer)
-    return ScoredResult(outcome, answer.equations or None, scores, curve, kept)
+    return ScoredResult(outcome, answer.equations or None, scores, curve, smaller, kept)
 
 
 def _read_answer(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) -> Answer:
@@ -440,6 +442,66 @@ def anytime_curve(
                 )
             )
     return tuple(points)
+
+
+SMALLER_BUDGETS: Final = (2.0, 10.0, 60.0)
+"""Reference seconds after which an answer is scored as well, where the budget is twice as much."""
+
+
+def at_smaller_budgets(
+    data_type: DataType[Any, Any],
+    task: Task[Any],
+    outcome: JobResult,
+    scores: Scores,
+    job: JobSpec,
+) -> tuple[SmallerBudget, ...]:
+    """Score what the bench would have chosen after less work, as if that had been the limit.
+
+    A method that plans by its budget may do better with a limit that it knows.
+
+    Returns
+    -------
+    tuple
+        One for each of `SMALLER_BUDGETS`, without equations where there was no candidate by then;
+        none without a limit of work, or for an answer that is no equations.
+    """
+    if job.work_s is None or outcome.work_s is None or not task.has_equations:
+        return ()
+    arrived = [one for one in outcome.candidates if one.candidate.arrived_work_s is not None]
+    smaller = []
+    for work in SMALLER_BUDGETS:
+        if 2 * work > job.work_s:
+            break
+        answered = outcome.answered_work_s
+        if answered is not None and answered <= work and outcome.answer is not None:
+            equations = data_type.read_answer(task, outcome.answer).equations or None
+            metrics = dict(scores.metrics)
+            smaller.append(SmallerBudget(work_s=work, equations=equations, metrics=metrics))
+            continue
+        there = [one for one in arrived if (one.candidate.arrived_work_s or 0.0) <= work]
+        smaller.append(_at_budget(data_type, task, there, work))
+    return tuple(smaller)
+
+
+def _at_budget(
+    data_type: DataType[Any, Any], task: Task[Any], there: Sequence[ScoredCandidate], work: float
+) -> SmallerBudget:
+    choice = data_type.select(task, sorted(there, key=lambda one: one.candidate.index))
+    if choice is None:
+        return SmallerBudget(work_s=work)
+    return score_at_budget(data_type, task, choice.equations, work)
+
+
+def score_at_budget(
+    data_type: DataType[Any, Any], task: Task[Any], equations: Sequence[str], work: float
+) -> SmallerBudget:
+    """Score equations that were chosen after some work; without any, where they are refused."""
+    try:
+        answer = _read_answer(data_type, task, Answer(tuple(equations)))
+        metrics = dict(_score(data_type, task, answer).metrics)
+    except AnswerError:
+        return SmallerBudget(work_s=work)
+    return SmallerBudget(work_s=work, equations=answer.equations or None, metrics=metrics)
 
 
 def _arrival(candidate: Candidate, *, in_work: bool) -> float:

@@ -15,7 +15,7 @@ from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan, resolve_jobs
 from mdbench.runs.record import energy_meter
-from mdbench.runs.scoring import SHARES, JobResult, anytime_curve
+from mdbench.runs.scoring import SHARES, JobResult, anytime_curve, at_smaller_budgets
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes.processes import pin_workers_to, worker_cores
@@ -167,6 +167,44 @@ def test_scores_so_far_follow_what_had_come(tmp_path: Path) -> None:
     assert anytime_curve(data_type, task, late, final, in_work)[-2].score == by_share[0.2]
     stopped = JobResult(Status.TIMEOUT, candidates=offers, work_s=100.0)
     assert anytime_curve(data_type, task, stopped, final, in_work) == ()
+
+
+def test_answers_after_less_work_have_all_scores(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "tells", TELLS, tuning="front")
+    data_type, task = task_of(workspace, "rc-circuit")
+    (truth,) = task.dataset.truth
+    offers = [
+        offer(0, "0.5*u0", 0.1, seconds=1.0, work=2.5),
+        offer(1, truth, 0.3, seconds=2.0, work=9.0),
+        offer(2, "2*u0", 0.9, seconds=3.0, work=10.5),
+        offer(3, "sin(", 0.95, seconds=3.0, work=55.0),
+    ]
+    final = Scores({"identified": 0.0})
+    outcome = JobResult(Status.OK, candidates=offers, work_s=119.0, answer=Answer(("2*u0",)))
+
+    def smaller(work: float | None, **changes: Any) -> list[Any]:
+        job = budget() if work is None else budget(work_s=work)
+        return list(at_smaller_budgets(data_type, task, replace(outcome, **changes), final, job))
+
+    after_2, after_10, after_60 = smaller(120.0)
+    assert (after_2.work_s, after_2.equations, after_2.metrics) == (2.0, None, {})
+    assert (after_10.work_s, after_10.equations) == (10.0, (truth,))
+    assert (
+        after_10.metrics
+        == data_type.score(task, data_type.read_answer(task, Answer((truth,)))).metrics
+    )
+    assert after_10.metrics["identified"] == 1
+    assert (after_60.work_s, after_60.equations) == (60.0, None)  # it cannot be read
+    # Budgets of half the limit at most, and none without a limit of work.
+    assert [one.work_s for one in smaller(20.0)] == [2.0, 10.0]
+    assert [one.work_s for one in smaller(19.9)] == [2.0]
+    assert smaller(3.9) == smaller(None) == smaller(120.0, work_s=None) == []
+    # From the answer on it is the answer.
+    after_2, after_10, after_60 = smaller(120.0, answered_work_s=9.5)
+    assert after_2.equations is None
+    assert after_10.equations == after_60.equations == ("2*u0",)
+    assert after_10.metrics == after_60.metrics == final.metrics
 
 
 def test_the_same_score_by_the_short_way(tmp_path: Path) -> None:

@@ -128,6 +128,25 @@ def test_data_of_another_processor_serve_if_the_error_comes_out_again(workspace:
     assert scored({}, status="timeout", reason="late", equations=None).left == ""
 
 
+@pytest.mark.usefixtures("workspace")
+def test_what_was_chosen_after_less_work_is_scored_again() -> None:
+    right = the_record()
+    wrong = [
+        {"work_s": 2.0, "equations": None, "metrics": {}},
+        {"work_s": 10.0, "equations": right.equations, "metrics": {"nmse": 9.0}},
+        {"work_s": 60.0, "equations": ["sin("], "metrics": {"nmse": 9.0}},
+    ]
+    before = old(measured=right.measured.model_dump() | {"smaller_budgets": wrong})
+    first, second, third = rescored(
+        before, Catalog(Workspace.find())
+    ).after.measured.smaller_budgets
+    assert (first.equations, first.metrics) == (None, {})
+    assert second.equations == right.equations
+    comparable = {name: value for name, value in right.metrics.items() if name != "agreement"}
+    assert second.metrics == pytest.approx(comparable)  # that one is of predictions
+    assert (third.equations, third.metrics) == (None, {})
+
+
 def write(*records: Record) -> bytes:
     FILE.write_text("".join(f"{record.to_line()}\n" for record in records), encoding="utf-8")
     return FILE.read_bytes()

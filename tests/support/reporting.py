@@ -22,6 +22,7 @@ EXAMPLE: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8").splitlin
 EXAMPLE |= {"options": {}, "answers": None, "alternatives": []}
 EXAMPLE["budget"] |= {"work_s": None}
 EXAMPLE["measured"] |= {"work_s": None, "evaluations": None, "speed": None, "anytime": []}
+EXAMPLE["measured"]["smaller_budgets"] = []
 EXAMPLE["measured"] |= {"speed_before": None, "speed_after": None}
 METHODS = ("sindy", "operon", "linear", "zero", "truth")
 KINDS = {
