@@ -149,7 +149,7 @@ class DeepRegression:
             budget = problem.budget
             share = budget.share(len(problem.targets) - target, _KEPT)
             limits = budget.after(_SHARE_OF_TIME * share), budget.after(_LAST_FITS * share)
-            self._running = run = self._make_run(target, *limits)
+            self._running = run = self._make_run(target, self._plan.within(share), *limits)
             if np.ptp(problem.Y[:, target]) > _FLAT * np.abs(problem.Y[:, target]).max():
                 run.search.run()
             self.evaluations += run.search.evaluations
@@ -194,7 +194,11 @@ class DeepRegression:
         return [member.equation for member in self._chosen]
 
     def _make_run(
-        self, target: int, is_late: Callable[[], bool], fits_late: Callable[[], bool]
+        self,
+        target: int,
+        plan: SearchPlan,
+        is_late: Callable[[], bool],
+        fits_late: Callable[[], bool],
     ) -> _TargetRun:
         X, y = self._problem.X, self._problem.Y[:, target]
         units = Units([power_of_two(X[:, i]) for i in range(X.shape[1])], power_of_two(y))
@@ -209,7 +213,7 @@ class DeepRegression:
             tokens=self._tokens(X.shape[1]),
             rules=self._rules,
             learning=self._learning,
-            plan=self._plan,
+            plan=plan,
             melding=self._melding,
             seed=self._seed,
             device=self._device,
