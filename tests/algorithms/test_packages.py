@@ -539,17 +539,16 @@ def test_aifeynman_is_ended_with_all_its_own(
 ) -> None:
     def run(found: Callable[[str], None], _: Sequence[Any]) -> None:
         found("x0")
-        import S_brute_force  # noqa: PLC0415 - the stand-in
+        package: Any = sys.modules["aifeynman"]
+        package.S_brute_force.subprocess.call(["feynman_sr_mdl_plus"], timeout=600)
 
-        S_brute_force.subprocess.call(["feynman_sr_mdl_plus"], timeout=600)
+    def go() -> None:
+        Path("child").write_text(str(os.getpid()), encoding="utf-8")
+        time.sleep(600)
 
-    program = module(
-        "aifeynman._symbolic_regress_mdl2",
-        go=lambda: (Path("child").write_text(str(os.getpid()), encoding="utf-8"), time.sleep(600)),
-    )
+    program = module("aifeynman._symbolic_regress_mdl2", go=go)
     child = tmp_path / "scratch" / "target0" / "child"
     with aifeynman(run, tmp_path, monkeypatch) as found:
-        monkeypatch.setitem(sys.modules, "S_brute_force", found.S_brute_force)
         monkeypatch.setitem(sys.modules, "aifeynman._symbolic_regress_mdl2", program)
         method = made("aifeynman", found)
         monkeypatch.setattr(
