@@ -32,6 +32,8 @@ _KEPT = 0.03
 """Part of the budget that is for writing all."""
 _SHARE_OF_TIME, _LAST_FITS = 0.85, 0.95
 """Parts of a target's share of the budget after which the search ends, and the last fits."""
+_WITH_POLYNOMIALS = 0.6, 0.75
+"""The same where there are polynomials, whose shorter ones are fitted and written after these."""
 _FLAT = 1e-14
 """A target that varies by less of its size is a constant, and nothing is searched for."""
 _REFINED = 16
@@ -148,7 +150,8 @@ class DeepRegression:
         for target, name in enumerate(problem.targets):
             budget = problem.budget
             share = budget.share(len(problem.targets) - target, _KEPT)
-            limits = budget.after(_SHARE_OF_TIME * share), budget.after(_LAST_FITS * share)
+            parts = _WITH_POLYNOMIALS if self._polynomial else (_SHARE_OF_TIME, _LAST_FITS)
+            limits = [budget.after(part * share) for part in parts]
             self._running = run = self._make_run(target, self._plan.within(share), *limits)
             if np.ptp(problem.Y[:, target]) > _FLAT * np.abs(problem.Y[:, target]).max():
                 run.search.run()
