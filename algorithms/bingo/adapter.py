@@ -37,26 +37,22 @@ class _Regressor(SymbolicRegressor):  # type: ignore[misc] # a class of the pack
 
     Parameters
     ----------
-    left
-        Returns what is left of the budget.
+    another_fits
+        Returns whether another generation fits: see ``Budget.rounds``.
     """
 
-    def __init__(self, *, left: Callable[[], float], **parameters: Any) -> None:
+    def __init__(self, *, another_fits: Callable[[], bool], **parameters: Any) -> None:
         super().__init__(**parameters)
-        self._left = left
+        self._another_fits = another_fits
 
     def _get_archipelago(self, X: Array, y: Array, n_processes: int) -> Any:
         island = super()._get_archipelago(X, y, n_processes)
         step = island._execute_generational_step  # noqa: SLF001 - Bingo has no other way
-        last = 0.0
 
         def step_or_end() -> None:
-            nonlocal last
-            before = self._left()
-            if before <= last:
+            if not self._another_fits():
                 raise _EndedError
             step()
-            last = before - self._left()
 
         island._execute_generational_step = step_or_end  # noqa: SLF001 - the same
         self.archipelago = island
@@ -123,7 +119,7 @@ clo_alg, clo_threshold, generations, evolutionary_algorithm
         del limit
         os.environ.pop("OMP_NUM_THREADS", None)  # Bingo would start so many processes
         self._running = model = _Regressor(
-            left=lambda: self.end - self.budget.spent(),
+            another_fits=self.budget.rounds(self.end - self.budget.spent()),
             max_time=_NO_LIMIT,
             random_state=self.seed % 2**32,
             **self._parameters,

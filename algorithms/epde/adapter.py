@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+import torch._dynamo  # an optimizer imports it when it is first made: a second of the budget else
 from process_fronts import ProcessFronts
 
 with warnings.catch_warnings():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+import torch._dynamo  # an optimizer imports it when it is first made: a second of the budget else
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:

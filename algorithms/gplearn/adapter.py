@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.worker import Budget, Problem
+    from mdbench.worker import Problem
 
     Array = NDArray[np.float64]
 
@@ -147,7 +146,6 @@ class Adapter:
         RuntimeError
             If no program for a target is finite on the data.
         """
-        end = problem.budget.spent() + (1 - _KEPT) * problem.budget.limit
         if not (np.isfinite(problem.X).all() and np.isfinite(problem.Y).all()):
             raise ValueError("the data have values that are not finite")
         self.stopped_early = False
@@ -155,10 +153,9 @@ class Adapter:
         self._trees = []
         self._names = problem.variables
         for target, name in enumerate(problem.targets):
-            begin = problem.budget.spent()
-            share = (end - begin) / (len(problem.targets) - target)
-            seconds_left = partial(_seconds_left, problem.budget, begin + share)
-            tree = self._search(problem.X, problem.Y[:, target], seconds_left)
+            share = problem.budget.share(len(problem.targets) - target, _KEPT)
+            another_fits = problem.budget.rounds(share)
+            tree = self._search(problem.X, problem.Y[:, target], another_fits)
             if tree is None:
                 raise RuntimeError(
                     f"no program that gplearn found for {name} is finite on the data"
@@ -173,7 +170,7 @@ class Adapter:
         """Return the right-hand side of each target."""
         return [text(tree, self._names) for tree in self._trees]
 
-    def _search(self, X: Array, y: Array, seconds_left: Callable[[], float]) -> Node | None:
+    def _search(self, X: Array, y: Array, another_fits: Callable[[], bool]) -> Node | None:
         """Run gplearn, and return the best tree in the data's own units, or None."""
         scales, scale = [1.0] * X.shape[1], 1.0
         if self._linear_scaling:
@@ -184,7 +181,7 @@ class Adapter:
             draw = np.random.default_rng(self._random_state)
             rows = np.sort(draw.choice(len(X), self._max_rows, replace=False))
         X_run, y_run = X[rows] / scales, y[rows] / scale
-        programs = self._evolve(X_run, y_run, seconds_left)
+        programs = self._evolve(X_run, y_run, another_fits)
         for program in sorted(programs, key=lambda program: program.raw_fitness_):
             tree = _tree(program.program)
             slope, intercept = 1.0, 0.0
@@ -202,11 +199,10 @@ class Adapter:
                 return tree
         return None
 
-    def _evolve(self, X: Array, y: Array, seconds_left: Callable[[], float]) -> list[Any]:
+    def _evolve(self, X: Array, y: Array, another_fits: Callable[[], bool]) -> list[Any]:
         """Run generations one by one, as in a single run; return the last population.
 
-        The run ends before a generation that might not fit into what is left: it may take as long
-        as the longest so far.
+        The run ends before a generation that might not fit into what is left.
         """
         setting = dict(self._setting)
         generations = setting.pop("generations")
@@ -219,23 +215,16 @@ class Adapter:
             low_memory=True,
             n_jobs=1,
         )
-        before, longest = seconds_left(), 0.0
         with np.errstate(all="ignore"):
             for generation in range(1, generations + 1):
+                if not another_fits():
+                    self.stopped_early = True
+                    break
                 regressor.set_params(generations=generation).fit(X, y)
                 self.evaluations += setting["population_size"]
                 if regressor.run_details_["best_fitness"][-1] <= setting["stopping_criteria"]:
                     break
-                now = seconds_left()
-                before, longest = now, max(longest, before - now)
-                if generation < generations and now <= longest:
-                    self.stopped_early = True
-                    break
         return list(regressor._programs[-1])  # noqa: SLF001 - gplearn has no other way
-
-
-def _seconds_left(budget: Budget, end: float) -> float:
-    return end - budget.spent()
 
 
 def _tree(program: list[Any]) -> Node:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyoperon
 import pyoperon.sklearn
 from pyoperon.sklearn import SymbolicRegressor
 
-from mdbench.worker import Budget, Candidate, Problem
+from mdbench.worker import Candidate, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,8 +65,8 @@ class _Ending:
 
     Parameters
     ----------
-    left
-        Returns what is left of the share.
+    another_fits
+        Returns whether another generation fits: see ``Budget.rounds``.
 
     Attributes
     ----------
@@ -77,17 +76,15 @@ class _Ending:
         Whether it has ended the run.
     """
 
-    def __init__(self, left: Callable[[], float]) -> None:
+    def __init__(self, another_fits: Callable[[], bool]) -> None:
         self.evaluators: list[Any] = []
         self.came = False
-        self._left = left
-        self._before = left()
+        self._another_fits = another_fits
+        another_fits()
 
     def __call__(self) -> None:
         """Look at the budget: Operon calls this after each generation."""
-        left = self._left()
-        last, self._before = self._before - left, left
-        if not self.came and left <= last:
+        if not self.came and not self._another_fits():
             self.came = True
             for evaluator in self.evaluators:
                 evaluator.Budget = 0
@@ -96,10 +93,6 @@ class _Ending:
     def evaluations(self) -> int:
         """Expressions that were evaluated, each once for all objectives."""
         return max((int(each.CallCount) for each in self.evaluators), default=0)
-
-
-def _left(budget: Budget, end: float) -> float:
-    return end - budget.spent()
 
 
 class _Package:
@@ -166,7 +159,7 @@ class Adapter:
         budget = problem.budget
         for target, name in enumerate(problem.targets):
             share = budget.share(len(problem.targets) - target)
-            ending = _Ending(partial(_left, budget, budget.spent() + share))
+            ending = _Ending(budget.rounds(share))
             pyoperon.sklearn.op = _Package(ending)
             regressor = SymbolicRegressor(**self._parameters).fit(X, Y[:, target])
             self.stopped_early |= ending.came

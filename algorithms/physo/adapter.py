@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import physo
 import torch
+import torch._dynamo  # an optimizer imports it when it is first made: a second of the budget else
 from numpy.typing import NDArray
 from physo.config.config0 import config0
 from programs import AllowedSymbols, allowed_symbols, program_tree
@@ -51,6 +53,9 @@ class Adapter:
         dimension that a variable or the target has.
     batch, max_length, min_length, learning_rate, gamma_decay, entropy_weight, risk_factor
         Settings of the learning, as in PhySO's configurations.
+    batch_per_second
+        The most expressions of a batch for each second of a search's share of the budget, so that
+        it has several batches.
     length_location, length_scale
         Location and scale of the soft prior on the length.
     constant_steps
@@ -73,6 +78,7 @@ class Adapter:
         operations: Sequence[str],
         constants: int,
         batch: int,
+        batch_per_second: float,
         max_length: int,
         min_length: int,
         learning_rate: float,
@@ -92,13 +98,14 @@ class Adapter:
         self._epochs, self._stop_reward, self._max_rows = epochs, stop_reward, max_rows
         self._config: dict[str, Any] = copy.deepcopy(config0)
         self._config["learning_config"] |= {
-            "batch_size": batch,
             "max_time_step": max_length,
             "gamma_decay": gamma_decay,
             "entropy_weight": entropy_weight,
             "risk_factor": risk_factor,
             "get_optimizer": lambda model: torch.optim.Adam(model.parameters(), lr=learning_rate),
         }
+        self._batch, self._batch_per_second = batch, batch_per_second
+        self._least_batch = math.ceil(1 / risk_factor)  # of which one is learned from
         self._config["free_const_opti_args"]["method_args"]["n_steps"] = constant_steps
         self._config["cell_config"]["hidden_size"] = hidden
         lengths: dict[str, dict[str, Any]] = {
@@ -109,6 +116,7 @@ class Adapter:
             (name, lengths.get(name, given)) for name, given in self._config["priors_config"]
         ]
         self.stopped_early = False
+        self.evaluations = 0
 
     def fit(self, problem: Problem) -> None:
         """Search for each target.
@@ -169,6 +177,10 @@ class Adapter:
             rows = np.sort(draw.choice(len(X), self._max_rows, replace=False))
             X, y = X[rows], y[rows]
         tokens = allowed_symbols(self._problem, target, self._constants)
+        config = copy.deepcopy(self._config)
+        config["learning_config"]["batch_size"] = int(
+            min(self._batch, max(self._least_batch, self._batch_per_second * limit))
+        )
         watch = _ProgramLogger(self, target, tokens, (scales, scale), limit)
         try:
             physo.SR(
@@ -184,7 +196,7 @@ class Adapter:
                 free_consts_units=tokens.constant_units,
                 op_names=self._operations,
                 use_protected_ops=False,
-                run_config=copy.deepcopy(self._config),
+                run_config=config,
                 get_run_logger=lambda: watch,
                 get_run_visualiser=_NoVisualiser,
                 parallel_mode=False,
@@ -210,10 +222,9 @@ class _ProgramLogger:
         limit: float,
     ) -> None:
         self._adapter, self._target, self._tokens = adapter, target, tokens
-        (self._scales, self._scale), self._limit = scales, limit
-        self._budget = adapter._problem.budget  # noqa: SLF001 - a part of it
-        self._begin = self._last = self._budget.spent()
-        self._longest = 0.0
+        self._scales, self._scale = scales
+        self._another_fits = adapter._problem.budget.rounds(limit)  # noqa: SLF001 - a part of it
+        self._another_fits()
         self.out_of_time = False
 
     def log(  # noqa: PLR0917 - PhySO calls it by these names
@@ -243,12 +254,10 @@ class _ProgramLogger:
             if known is None or reward > known.reward:
                 tree = self._tree(batch.programs.get_prog(best, detach=True))
                 found[int(length)] = _Member(self._target, tree, reward)
-        now = self._budget.spent()
-        self._longest = max(self._longest, now - self._last)
-        self._last = now
+        self._adapter.evaluations += len(rewards)
         best_of_all = max((member.reward for member in found.values()), default=0.0)
-        print(f"epoch {epoch}: {now - self._begin:.0f} s, best reward {best_of_all:.9g}")  # noqa: T201
-        self.out_of_time = self._limit - (now - self._begin) < self._longest
+        print(f"epoch {epoch}: {len(rewards)} expressions, best reward {best_of_all:.9g}")  # noqa: T201
+        self.out_of_time = not self._another_fits()
         if (
             self.out_of_time
             or epoch + 1 >= self._adapter._epochs  # noqa: SLF001

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import sympy.physics.units  # noqa: F401 - RILS-ROLS makes SymPy import it in each job else
 from rils_rols.rils_rols import RILSROLSRegressor
 from written_fronts import WrittenFronts
 

@@ -140,6 +140,40 @@ class Budget:
         end = self.spent() + amount
         return lambda: self.spent() >= end
 
+    def rounds(self, amount: float) -> Callable[[], bool]:
+        """Return a function that returns whether another round fits into so much of the budget.
+
+        It is for searches in generations or batches, of which a part is worth nothing.  Call it
+        before each round: the next one is taken to use as much as the longer of the last two.  The
+        first is always begun; after one that does not fit, none does.
+
+        Parameters
+        ----------
+        amount
+            Of the budget, from now on; every round fits, where it is infinite.
+
+        Examples
+        --------
+        >>> budget = Budget()
+        >>> another_fits = budget.rounds(budget.share(1))
+        >>> another_fits()
+        True
+        """
+        end = self.spent() + amount
+        begun: float | None = None
+        used, is_over = (0.0, 0.0), False
+
+        def another_fits() -> bool:
+            nonlocal begun, used, is_over
+            now = self.spent()
+            if begun is not None:
+                used = used[1], now - begun
+                is_over |= now + max(used) > end
+            begun = now
+            return not is_over
+
+        return another_fits
+
     def seconds(self, amount: float) -> float:
         """Return in how many seconds of wall time an amount is used up, at the present speed.
 

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.build
 
 FOLDER = ROOT / "algorithms" / "gplearn"
 SPEC = specification("gplearn")
+SPACE = {name: value for name, value in SPEC["hyperparameters"].items() if name != "trial"}
 
 DRIVER = """
 import json, sys
@@ -75,7 +76,7 @@ def start(gplearn: Inside, X: Array, Y: Array, **options: Any) -> subprocess.Com
         "trial": 0,
         "time_limit": None,
         **options,
-        "hyperparameters": SPEC["hyperparameters"] | small | options.get("hyperparameters", {}),
+        "hyperparameters": SPACE | small | options.get("hyperparameters", {}),
     }
     return gplearn.run(DRIVER, order)
 
@@ -138,7 +139,7 @@ def test_settings_are_of_the_space(gplearn: Inside) -> None:
     code = f"""
 import sys, json
 from adapter import Adapter
-hyperparameters = {SPEC["hyperparameters"]!r}
+hyperparameters = {SPACE!r}
 draws = [Adapter(seed=3, threads=1, trial=k, **hyperparameters)._setting for k in range(20)]
 json.dump([{{k: v if v is None or k == "const_range" else float(v) for k, v in d.items()}}
            for d in draws], sys.stdout)

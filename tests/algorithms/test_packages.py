@@ -5,11 +5,10 @@ What the packages themselves do is no matter here: that was tried by hand (docs/
 
 from __future__ import annotations
 
-import json
 import math
 import os
+import signal
 import sys
-import textwrap
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -145,6 +144,7 @@ def physo(
     torch = module("torch", manual_seed=lambda _seed: None, set_num_threads=lambda _count: None)
     return {
         "torch": torch,
+        "torch___dynamo": module("torch._dynamo"),
         "physo": module("physo", SR=sr),
         "physo__config": module("physo.config"),
         "physo__config__config0": module("physo.config.config0", config0=config),
@@ -443,34 +443,45 @@ def test_bingo_that_is_stopped_has_its_hall_of_fame() -> None:
 # --------------------------------------------------------------------------------------- aifeynman
 
 
+class _Front:
+    """Stands for the package's Pareto front: what is not finite is not taken."""
+
+    def add(self, point: Any) -> bool:
+        return bool(point.data != "worse")
+
+
 @contextmanager
-def aifeynman(program: str, tmp_path: Path, patch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Yield the adapter with a program in the place of the package."""
+def aifeynman(
+    run: Callable[[Any, Sequence[Any]], None], tmp_path: Path, patch: pytest.MonkeyPatch
+) -> Iterator[Any]:
+    """Yield the adapter with a stand-in for the package, whose run is given a front to fill."""
     patch.chdir(tmp_path)
-    run = tmp_path / "run.py"
-    run.write_text(textwrap.dedent(program), encoding="utf-8")
-    with adapter("aifeynman") as found:
-        patch.setattr(found, "_RUN", run)
+
+    def run_aifeynman(*asked: Any, **more: Any) -> None:
+        whole, part = package.ParetoSet(), package.ParetoSet()
+        part.add(SimpleNamespace(data="x0*x0"))
+        run(lambda text: whole.add(SimpleNamespace(data=text)), [*asked, more])
+
+    package = module("S_run_aifeynman", ParetoSet=_Front, run_aifeynman=run_aifeynman)
+    names = ("S_brute_force", "S_brute_force_comp", "S_brute_force_gen_sym", "S_brute_force_number")
+    parts = {name: module(name) for name in names}
+    torch = module("torch", manual_seed=lambda _seed: None, set_num_threads=lambda _count: None)
+    stand_in = module("aifeynman", S_run_aifeynman=package, **parts)
+    stand_ins = {"torch": torch, "torch___dynamo": module("torch._dynamo"), "aifeynman": stand_in}
+    with adapter("aifeynman", **stand_ins) as found:
         yield found
 
 
-_FOUND = """
-import json, pathlib, sys
-def found(text):
-    with open("found.jsonl", "a") as file:
-        file.write(json.dumps(text) + chr(10))
-"""
-
-
 def test_aifeynman_in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = _FOUND + (
-        "asked = json.loads(sys.argv[1])\n"
-        "assert asked['seconds'] == 60 and asked['seed'] == 0, asked\n"
-        "rows = pathlib.Path('data.txt').read_text().splitlines()\n"
-        "assert len(rows) == 30 and len(rows[0].split()) == 3\n"
-        "found('x0*x1'); found('1.5'); found('mystery(x0)'); found('-log(x0 - 9)')\n"
-    )
-    with aifeynman(program, tmp_path, monkeypatch) as found:
+    def run(found: Callable[[str], None], asked: Sequence[Any]) -> None:
+        assert asked[2:] == [60, "14ops.txt", {"polyfit_deg": 4, "NN_epochs": 4000}], asked
+        rows = Path(asked[0], asked[1]).read_text(encoding="utf-8").splitlines()
+        assert len(rows) == 30
+        assert len(rows[0].split()) == 3
+        for text in ("x0*x1", "1.5", "mystery(x0)", "worse", "-log(x0 - 9)"):
+            found(text)
+
+    with aifeynman(run, tmp_path, monkeypatch) as found:
         method = made("aifeynman", found)
         question = problem(X, X[:, 0] * X[:, 1], X[:, 0])
         method.fit(question)
@@ -478,74 +489,108 @@ def test_aifeynman_in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     assert offered == [("(v0 * v1)", 0), ("1.5", 0), ("(v0 * v1)", 1), ("1.5", 1)]
     assert method.equations()[0] == "(v0 * v1)"
     assert {path.name for path in (tmp_path / "scratch").iterdir()} == {"target0", "target1"}
+    assert Path.cwd() == tmp_path
+
+
+def _silent(*_: Any) -> None:
+    """Find nothing."""
+
+
+def _exits(*_: Any) -> None:
+    os._exit(3)
+
+
+def _finds_nan(found: Callable[[str], None], _: Sequence[Any]) -> None:
+    found("nan")
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("run", "told"),
     [
-        ("", "AI Feynman's answer for y0: it is empty"),
-        ("import sys; sys.exit(3)", "exit status 3"),
-        (_FOUND + "found('nan')", "none of 1 is a finite equation"),
+        (_silent, "AI Feynman's answer for y0: it is empty"),
+        (_exits, "status 3"),
+        (_finds_nan, "none of 1 is a finite equation"),
     ],
-    ids=["silent", "exit", "nan"],
 )
 def test_aifeynman_s_silence_is_a_failure(
-    program: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Any, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
-        aifeynman(program, tmp_path, monkeypatch) as found,
+        aifeynman(run, tmp_path, monkeypatch) as found,
         pytest.raises(RuntimeError, match=told),
     ):
         made("aifeynman", found).fit(problem(X, X[:, 0]))
 
 
-def test_aifeynman_is_ended_with_all_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = _FOUND + (
-        "import subprocess, time\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        "pathlib.Path('child').write_text(str(child.pid))\n"
-        "found('x0')\n"
-        "open('found.jsonl', 'a').write('\"torn')\n"
-        "open('ready', 'w').close()\n"
-        "time.sleep(600)\n"
-    )
-    with aifeynman(program, tmp_path, monkeypatch) as found:
+def _ended(pid: int) -> bool:
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or ") Z " in state.read_text(encoding="utf-8")
 
-        class Ready(found.subprocess.Popen):  # type: ignore[misc, name-defined]
-            """Lets the clock run out when the program has come so far, however slow it is."""
 
-            def wait(self, timeout: float | None = None) -> int:
-                if timeout is not None:
-                    while not (tmp_path / "scratch" / "target0" / "ready").exists():
-                        time.sleep(0.01)
-                    timeout = 0.0
-                return int(super().wait(timeout))
-
-        monkeypatch.setattr(found.subprocess, "Popen", Ready)
-        method = made("aifeynman", found)
-        method.fit(problem(X, X[:, 0], time_limit=2.0))
-    assert method.equations() == ["v0"]
-    assert method.stopped_early
-    child = (tmp_path / "scratch" / "target0" / "child").read_text(encoding="utf-8")
-    state = Path(f"/proc/{child}/stat")
+def _wait_until(is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
-    while state.exists() and ") Z " not in state.read_text(encoding="utf-8"):
-        assert time.monotonic() < deadline, "the package's own process is still there"
+    while not is_so():
+        assert time.monotonic() < deadline, "it is not so after a minute"
         time.sleep(0.01)
 
 
-def test_only_the_front_of_the_whole_problem_is_taken_down(tmp_path: Path) -> None:
-    class ParetoSet:
-        def add(self, point: Any) -> bool:
-            return bool(point.good)
+def test_aifeynman_is_ended_with_all_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(found: Callable[[str], None], _: Sequence[Any]) -> None:
+        found("x0")
+        package: Any = sys.modules["aifeynman"]
+        package.S_brute_force.subprocess.call(["feynman_sr_mdl_plus"], timeout=600)
 
+    def go() -> None:
+        Path("child").write_text(str(os.getpid()), encoding="utf-8")
+        time.sleep(600)
+
+    program = module("aifeynman._symbolic_regress_mdl2", go=go)
+    child = tmp_path / "scratch" / "target0" / "child"
+    with aifeynman(run, tmp_path, monkeypatch) as found:
+        monkeypatch.setitem(sys.modules, "aifeynman._symbolic_regress_mdl2", program)
+        method = made("aifeynman", found)
+        monkeypatch.setattr(
+            found.SearchProcess, "_is_used_up", lambda *_: child.exists() and child.stat().st_size
+        )
+        method.fit(problem(X, X[:, 0]))
+    assert method.equations() == ["v0"]
+    assert method.stopped_early
+    pid = int(child.read_text(encoding="utf-8"))
+    _wait_until(lambda: _ended(pid))
+
+
+@pytest.mark.parametrize("cpu_time", [True, False])
+def test_a_program_of_aifeynman_is_ended_by_its_part_of_the_limit(
+    monkeypatch: pytest.MonkeyPatch, cpu_time: bool
+) -> None:
+    def go() -> None:
+        while True:
+            pass
+
+    for name, work in (("_mdl2", go), ("_mdl3", lambda: None)):
+        module_name = f"aifeynman._symbolic_regress{name}"
+        monkeypatch.setitem(sys.modules, module_name, module(module_name, go=work))
     with modules(*folders("aifeynman")) as imported:
-        recording = imported("run_target").recording(ParetoSet, tmp_path / "found.jsonl")
+        programs = imported("forked_programs").ForkedPrograms(0.001, 1e-9, cpu_time=cpu_time)
+        ended_by = signal.SIGPROF if cpu_time else signal.SIGALRM
+        for _ in range(3):  # the two on the target, and one of the others
+            assert programs.call(["feynman_sr_mdl_plus"], timeout=20) == -ended_by
+        assert (
+            imported("forked_programs")
+            .ForkedPrograms(1, 1, cpu_time=cpu_time)
+            .call(["feynman_sr_mdl_mult"], timeout=60)
+            == 0
+        )
+
+
+def test_only_the_front_of_the_whole_problem_is_taken_down() -> None:
+    lines: list[str] = []
+    with modules(*folders("aifeynman")) as imported:
+        recording = imported("forked_programs").recording(_Front, lines.append)
         whole, part = recording(), recording()
-        whole.add(SimpleNamespace(data="x0", good=True))
-        part.add(SimpleNamespace(data="x0*x0", good=True))
-        whole.add(SimpleNamespace(data="x0 + 9", good=False))
-    lines = (tmp_path / "found.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in lines] == ["x0"]
+        whole.add(SimpleNamespace(data="x0"))
+        part.add(SimpleNamespace(data="x0*x0"))
+        whole.add(SimpleNamespace(data="worse"))
+    assert lines == ["x0"]

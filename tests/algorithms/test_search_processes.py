@@ -241,6 +241,7 @@ def psrn(fronts: Sequence[Sequence[tuple[str, float]]], asked: list[Any]) -> dic
     )
     return {
         "torch": torch,
+        "torch___dynamo": module("torch._dynamo"),
         "psrn": nothing,
         "psrn__model": nothing,
         "psrn__model__regressor": module("psrn.model.regressor", PSRN_Regressor=Regressor),
@@ -318,6 +319,7 @@ def epde(epochs: Sequence[Sequence[str]], asked: list[Any]) -> dict[str, ModuleT
     nothing = module("epde")
     return {
         "torch": torch,
+        "torch___dynamo": module("torch._dynamo"),
         "epde": nothing,
         "epde__interface": nothing,
         "epde__interface__interface": module("epde.interface.interface", EpdeSearch=Search),
@@ -411,6 +413,7 @@ def parfam(formulas: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, Modul
     }
     return {
         "torch": torch,
+        "torch___dynamo": module("torch._dynamo"),
         "parfam": module("parfam"),
         "parfam__parfamwrapper": module("parfam.parfamwrapper", ParFamWrapper=Wrapper),
         "parfam__train": module("parfam.train", **names),

@@ -144,3 +144,32 @@ def test_a_problem_with_another_time_limit_has_another_budget(clock: dict[str, f
     assert (hurried.budget.limit, hurried.budget.in_work) == (1e-6, False)
     clock["wall"] += 1.0
     assert hurried.budget.remaining() == 0.0
+
+
+def test_a_round_begins_only_if_one_like_the_last_two_fits(clock: dict[str, float]) -> None:
+    another_fits = Budget(work=100.0).rounds(10.0)
+    begun = []
+    for used in (1.0, 4.0, 2.0, 2.0):
+        begun.append(another_fits())
+        clock["cpu"] += used
+    # 9 are used, and the last two took 2 each: one more would end after 10.
+    assert begun == [True, True, True, False]
+    assert not another_fits()  # nor does one later
+
+
+def test_the_first_round_always_begins_and_without_a_limit_all_do(clock: dict[str, float]) -> None:
+    assert Budget(work=1.0).rounds(0.0)()
+    endless = Budget().rounds(math.inf)
+    for _ in range(3):
+        assert endless()
+        clock["wall"] += 1e9
+
+
+def test_a_long_first_round_is_forgotten_after_two(clock: dict[str, float]) -> None:
+    another_fits = Budget(work=100.0).rounds(20.0)
+    for used in (9.0, 1.0, 1.0):
+        assert another_fits()
+        clock["cpu"] += used
+    assert another_fits()
+    clock["cpu"] += 1.0
+    assert another_fits()  # 12 of 20 are used: one of 9 would not fit

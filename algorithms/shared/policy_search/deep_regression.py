@@ -32,6 +32,8 @@ _KEPT = 0.03
 """Part of the budget that is for writing all."""
 _SHARE_OF_TIME, _LAST_FITS = 0.85, 0.95
 """Parts of a target's share of the budget after which the search ends, and the last fits."""
+_WITH_POLYNOMIALS = 0.6, 0.75
+"""The same where there are polynomials, whose shorter ones are fitted and written after these."""
 _FLAT = 1e-14
 """A target that varies by less of its size is a constant, and nothing is searched for."""
 _REFINED = 16
@@ -148,8 +150,9 @@ class DeepRegression:
         for target, name in enumerate(problem.targets):
             budget = problem.budget
             share = budget.share(len(problem.targets) - target, _KEPT)
-            limits = budget.after(_SHARE_OF_TIME * share), budget.after(_LAST_FITS * share)
-            self._running = run = self._make_run(target, *limits)
+            parts = _WITH_POLYNOMIALS if self._polynomial else (_SHARE_OF_TIME, _LAST_FITS)
+            limits = [budget.after(part * share) for part in parts]
+            self._running = run = self._make_run(target, self._plan.within(share), *limits)
             if np.ptp(problem.Y[:, target]) > _FLAT * np.abs(problem.Y[:, target]).max():
                 run.search.run()
             self.evaluations += run.search.evaluations
@@ -194,7 +197,11 @@ class DeepRegression:
         return [member.equation for member in self._chosen]
 
     def _make_run(
-        self, target: int, is_late: Callable[[], bool], fits_late: Callable[[], bool]
+        self,
+        target: int,
+        plan: SearchPlan,
+        is_late: Callable[[], bool],
+        fits_late: Callable[[], bool],
     ) -> _TargetRun:
         X, y = self._problem.X, self._problem.Y[:, target]
         units = Units([power_of_two(X[:, i]) for i in range(X.shape[1])], power_of_two(y))
@@ -209,7 +216,7 @@ class DeepRegression:
             tokens=self._tokens(X.shape[1]),
             rules=self._rules,
             learning=self._learning,
-            plan=self._plan,
+            plan=plan,
             melding=self._melding,
             seed=self._seed,
             device=self._device,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,6 +39,9 @@ class SearchPlan:
         Expressions that are drawn in all.
     batch
         Drawn at a time.
+    batch_per_second
+        The most of them for each second of the search's share of the budget, so that it has several
+        batches.
     epsilon
         The part of them that is learned from.
     constant_iterations
@@ -52,6 +56,7 @@ class SearchPlan:
 
     samples: int
     batch: int = 1000
+    batch_per_second: float = math.inf
     epsilon: float = 0.05
     constant_iterations: int = 10
     linear_scaling: bool = False
@@ -65,6 +70,17 @@ class SearchPlan:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be 1 or more")
         if not 0 < self.epsilon <= 1:
             raise ValueError(f"epsilon is {self.epsilon}; it must be in (0, 1]")
+
+    def within(self, limit: float) -> SearchPlan:
+        """Return the plan with a batch of which several fit into a limit, and one is learned from.
+
+        Parameters
+        ----------
+        limit
+            The search's share of the budget, in its seconds; infinite for none.
+        """
+        affordable = max(math.ceil(1 / self.epsilon), self.batch_per_second * limit)
+        return replace(self, batch=int(min(self.batch, affordable)))
 
 
 class Archived(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+import torch._dynamo  # an optimizer imports it when it is first made: a second of the budget else
 from growth import Growth, Rules
 from numpy.typing import NDArray
 

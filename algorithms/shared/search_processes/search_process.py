@@ -137,9 +137,12 @@ def spent_with(budget: Budget, pid: int | None, threads: int) -> float:
 
 
 def _cpu_seconds(pid: int | None) -> float:
-    """Return the CPU seconds of a process and its threads; 0 when it is gone."""
+    """Return the CPU seconds of a process, its threads and its children that have ended.
+
+    0 when it is gone.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    return sum(map(int, fields[11:15])) / _TICKS
