@@ -101,8 +101,11 @@ class Adapter(WrittenFronts):
         np.random.seed(self.seed % 2**32)  # noqa: NPY002 - what the package draws from
         inputs = list(X.T)
         models: list[Any] = []
+        another_fits = self.budget.rounds(self.end - self.budget.spent())
         for _ in range(self._rounds):
-            begun = self.budget.spent()
+            if not another_fits():
+                self.stopped_early = True
+                break
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # overflow in expressions that are tried
                 models = StackGP.evolve(
@@ -111,9 +114,6 @@ class Adapter(WrittenFronts):
                 self._keep(models, inputs, y)
             self.evaluations += self._generations * self._settings["popSize"]
             if min(self._front.values()) <= _EXACT:
-                break
-            if self.end - self.budget.spent() <= self.budget.spent() - begun:
-                self.stopped_early = True
                 break
         return self.found(0)
 
