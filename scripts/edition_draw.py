@@ -39,7 +39,7 @@ def drawn(strata: Mapping[str, str], count: int) -> list[str]:
         remainders one more (of equal ones the first by name).
     """
     members: dict[str, list[str]] = defaultdict(list)
-    for case in sorted(strata, key=lambda case: hashlib.sha256(f"{SEED}\n{case}".encode()).digest()):
+    for case in sorted(strata, key=_hash):
         members[strata[case]].append(case)
     shares = {stratum: count * len(cases) / len(strata) for stratum, cases in members.items()}
     sizes = {stratum: int(share) for stratum, share in shares.items()}
@@ -47,6 +47,10 @@ def drawn(strata: Mapping[str, str], count: int) -> list[str]:
     for stratum in by_remainder[: count - sum(sizes.values())]:
         sizes[stratum] += 1
     return sorted(case for stratum in members for case in members[stratum][: sizes[stratum]])
+
+
+def _hash(case: str) -> bytes:
+    return hashlib.sha256(f"{SEED}\n{case}".encode()).digest()
 
 
 def _cases(folder: str, stratum: Callable[[dict[str, Any]], str]) -> Iterator[tuple[str, str]]:
