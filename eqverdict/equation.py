@@ -342,7 +342,7 @@ class Equation:
 
         Examples
         --------
-        >>> round(parse("2.5*x**1.5", ["x"]).structure / np.log(4), 9)
+        >>> round(float(parse("2.5*x**1.5", ["x"]).structure / np.log(4)), 9)
         5.0
         """
         used = tree_symbols(self._tree)

@@ -72,7 +72,7 @@ def simpler_function(
     --------
     >>> tiny = {"x": {"low": 1e-9, "high": 1e-7, "sign": "positive"}}
     >>> simpler_function("1 + x/(1 - x/3)", tiny).function
-    '(1 + (x / (1 - 0)))'
+    '(1 + (x / (1 - (0 / 3))))'
     >>> simpler_function("1 + x/(1 - x/3)", {"x": tiny["x"] | {"high": 1.0}}) is None
     True
     """
