@@ -90,7 +90,7 @@ def rescore_files(results: Path, console: Console, how: Rescoring) -> int:
         for (tally, index), record in zip(todo, scored, strict=True):
             tally.scored[index] = record
             if journal is not None:
-                journal.add(tally, index)
+                journal.add(tally, index, record)
         for tally in tallies:
             if not how.dry_run:
                 tally.write()
@@ -167,13 +167,11 @@ class _Journal:
             return None
         return RescoredRecord(before, Record.model_validate_json(line[0]), line[1])
 
-    def add(self, tally: _Tally, index: int) -> None:
+    def add(self, tally: _Tally, index: int, scored: RescoredRecord) -> None:
         """Keep a record that was scored."""
-        scored = tally.scored[index]
-        if scored is not None:
-            key, after = tally.records[index].key, scored.after.to_line()
-            self._file.write(json.dumps([tally.path.name, index, key, after, scored.left]) + "\n")
-            self._file.flush()
+        key, after = scored.before.key, scored.after.to_line()
+        self._file.write(json.dumps([tally.path.name, index, key, after, scored.left]) + "\n")
+        self._file.flush()
 
     def remove(self) -> None:
         """Remove the file: the results are written."""

@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
@@ -275,7 +275,7 @@ class RescoredRecord:
     after: Record
     left: str = ""
 
-    @property
+    @cached_property
     def changes(self) -> dict[str, tuple[Any, Any]]:
         """Differences, old and new: the status, the floor, and metrics by name.
 

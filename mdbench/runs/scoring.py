@@ -171,9 +171,12 @@ def score_result(
         refused = replace(outcome, status=status, reason=reason, answer=None, selection=None)
         return ScoredResult(refused, None, Scores({}))
     curve = () if job is None else anytime_curve(data_type, task, outcome, scores, job)
-    smaller = () if job is None else at_smaller_budgets(data_type, task, outcome, scores, job)
-    kept = data_type.kept_answers(task, answer)
-    return ScoredResult(outcome, answer.equations or None, scores, curve, smaller, kept)
+    scored = ScoredResult(
+        outcome, answer.equations or None, scores, curve, kept=data_type.kept_answers(task, answer)
+    )
+    if job is None:
+        return scored
+    return replace(scored, smaller_budgets=at_smaller_budgets(data_type, task, scored, job))
 
 
 def _read_answer(data_type: DataType[Any, Any], task: Task[Any], raw: Answer) -> Answer:
@@ -449,11 +452,7 @@ SMALLER_BUDGETS: Final = (2.0, 10.0, 60.0)
 
 
 def at_smaller_budgets(
-    data_type: DataType[Any, Any],
-    task: Task[Any],
-    outcome: JobResult,
-    scores: Scores,
-    job: JobSpec,
+    data_type: DataType[Any, Any], task: Task[Any], scored: ScoredResult, job: JobSpec
 ) -> tuple[SmallerBudget, ...]:
     """Score what the bench would have chosen after less work, as if that had been the limit.
 
@@ -465,31 +464,29 @@ def at_smaller_budgets(
         One for each of `SMALLER_BUDGETS`, without equations where there was no candidate by then;
         none without a limit of work, or for an answer that is no equations.
     """
+    outcome, answered = scored.outcome, scored.outcome.answered_work_s
     if job.work_s is None or outcome.work_s is None or not task.has_equations:
         return ()
-    arrived = [one for one in outcome.candidates if one.candidate.arrived_work_s is not None]
     smaller = []
     for work in SMALLER_BUDGETS:
         if 2 * work > job.work_s:
             break
-        answered = outcome.answered_work_s
-        if answered is not None and answered <= work and outcome.answer is not None:
-            equations = data_type.read_answer(task, outcome.answer).equations or None
-            metrics = dict(scores.metrics)
-            smaller.append(SmallerBudget(work_s=work, equations=equations, metrics=metrics))
+        if answered is not None and answered <= work:
+            metrics = dict(scored.scores.metrics)
+            smaller.append(SmallerBudget(work_s=work, equations=scored.equations, metrics=metrics))
             continue
-        there = [one for one in arrived if (one.candidate.arrived_work_s or 0.0) <= work]
-        smaller.append(_at_budget(data_type, task, there, work))
+        there = [
+            one
+            for one in outcome.candidates
+            if (arrived := one.candidate.arrived_work_s) is not None and arrived <= work
+        ]
+        choice = _choose(data_type, task, there)
+        smaller.append(
+            SmallerBudget(work_s=work)
+            if choice is None
+            else score_at_budget(data_type, task, choice.equations, work)
+        )
     return tuple(smaller)
-
-
-def _at_budget(
-    data_type: DataType[Any, Any], task: Task[Any], there: Sequence[ScoredCandidate], work: float
-) -> SmallerBudget:
-    choice = data_type.select(task, sorted(there, key=lambda one: one.candidate.index))
-    if choice is None:
-        return SmallerBudget(work_s=work)
-    return score_at_budget(data_type, task, choice.equations, work)
 
 
 def score_at_budget(
@@ -509,11 +506,17 @@ def _arrival(candidate: Candidate, *, in_work: bool) -> float:
     return work if in_work and work is not None else candidate.arrived_s
 
 
+def _choose(
+    data_type: DataType[Any, Any], task: Task[Any], scored: Sequence[ScoredCandidate]
+) -> Selection | None:
+    return data_type.select(task, sorted(scored, key=lambda one: one.candidate.index))
+
+
 def _best(
     data_type: DataType[Any, Any], task: Task[Any], scored: Sequence[ScoredCandidate]
 ) -> tuple[bool, Value]:
     """Return whether a candidate can be scored, and the score of the one selected."""
-    choice = data_type.select(task, sorted(scored, key=lambda one: one.candidate.index))
+    choice = _choose(data_type, task, scored)
     if choice is None or not task.has_equations:
         return False, None
     try:

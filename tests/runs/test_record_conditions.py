@@ -15,7 +15,13 @@ from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan, resolve_jobs
 from mdbench.runs.record import energy_meter
-from mdbench.runs.scoring import SHARES, JobResult, anytime_curve, at_smaller_budgets
+from mdbench.runs.scoring import (
+    SHARES,
+    JobResult,
+    ScoredResult,
+    anytime_curve,
+    at_smaller_budgets,
+)
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes.processes import pin_workers_to, worker_cores
@@ -185,7 +191,8 @@ def test_answers_after_less_work_have_all_scores(tmp_path: Path) -> None:
 
     def smaller(work: float | None, **changes: Any) -> list[Any]:
         job = budget() if work is None else budget(work_s=work)
-        return list(at_smaller_budgets(data_type, task, replace(outcome, **changes), final, job))
+        scored = ScoredResult(replace(outcome, **changes), ("2*u0",), final)
+        return list(at_smaller_budgets(data_type, task, scored, job))
 
     after_2, after_10, after_60 = smaller(120.0)
     assert (after_2.work_s, after_2.equations, after_2.metrics) == (2.0, None, {})
