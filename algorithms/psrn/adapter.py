@@ -16,7 +16,7 @@ from search_process import SearchProcess
 from written_fronts import WrittenFronts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -85,22 +85,16 @@ class Adapter(WrittenFronts):
         self._inputs, self._variables = inputs, variables
         self._samples, self._best = samples, best
         self._constants, self._rounds = constants, rounds
-        self._front: dict[str, float] = {}
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
         """Search, and return all that was on the front after any round, the best first."""
         del target, limit
-        self._front = {repr(float(np.mean(y))): float(np.var(y))}
+        self._errors = {repr(float(np.mean(y))): float(np.var(y))}
         process = SearchProcess(partial(self._run, X, y), self.budget, self.end, self.threads)
         for front in process:
-            self._front |= dict(front)
+            self._errors |= dict(front)
         self.stopped_early |= process.stopped
         return list(self.found(0))
-
-    def found(self, target: int) -> Iterable[str]:
-        """Return what the rounds that have ended have found."""
-        del target
-        return sorted(self._front, key=self._front.__getitem__)
 
     def _run(self, X: Array, y: Array, send: Callable[[Front], None]) -> None:
         seed = self.seed % 2**32

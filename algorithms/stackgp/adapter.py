@@ -91,12 +91,11 @@ class Adapter(WrittenFronts):
             "align": False,
         }
         self.evaluations = 0
-        self._front: dict[str, float] = {}
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
         """Go on round by round while another fits into the budget."""
         del target, limit
-        self._front = {repr(float(np.mean(y))): 1.0}
+        self._errors = {repr(float(np.mean(y))): 1.0}
         random.seed(self.seed)
         np.random.seed(self.seed % 2**32)  # noqa: NPY002 - what the package draws from
         inputs = list(X.T)
@@ -113,17 +112,12 @@ class Adapter(WrittenFronts):
                 )
                 self._keep(models, inputs, y)
             self.evaluations += self._generations * self._settings["popSize"]
-            if min(self._front.values()) <= _EXACT:
+            if min(self._errors.values()) <= _EXACT:
                 break
-        return self.found(0)
-
-    def found(self, target: int) -> list[str]:
-        """Return the models of all rounds, the best first."""
-        del target
-        return sorted(self._front, key=self._front.__getitem__)
+        return list(self.found(0))
 
     def _keep(self, models: Sequence[Any], inputs: list[Array], y: Array) -> None:
         """Add the front of a population, with slope and intercept, as text."""
         for model in StackGP.paretoTournament(list(models)):
             aligned = StackGP.alignGPModel(copy.deepcopy(model), inputs, y)
-            self._front[str(StackGP.printGPModel(aligned))] = float(model[2][0])
+            self._errors[str(StackGP.printGPModel(aligned))] = float(model[2][0])

@@ -51,7 +51,6 @@ class Adapter(WrittenFronts):
         settings["seed"] = seed % 2**64
         self._arguments = [f"{name}={_written(value)}" for name, value in settings.items()]
         self.evaluations = 0
-        self._front: dict[str, float] = {}
 
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
         """Run the engine until it ends or has used up its share of the budget.
@@ -62,7 +61,7 @@ class Adapter(WrittenFronts):
             If the engine fails before it has written an equation.
         """
         del target, limit
-        self._front = {repr(float(np.mean(y))): float(np.var(y))}
+        self._errors = {repr(float(np.mean(y))): float(np.var(y))}
         before = self.evaluations
         with subprocess.Popen(
             [self._program, *self._arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -74,17 +73,12 @@ class Adapter(WrittenFronts):
                     if first == "evaluations":
                         self.evaluations = before + int(equation)
                     else:
-                        self._front[equation] = float(first)
+                        self._errors[equation] = float(first)
             finally:
                 process.kill()
-        if len(self._front) == 1 and process.returncode > 0:
+        if len(self._errors) == 1 and process.returncode > 0:
             raise RuntimeError(f"the engine ended with status {process.returncode}; see the log")
         return list(self.found(0))
-
-    def found(self, target: int) -> list[str]:
-        """Return what has been written so far, the best first."""
-        del target
-        return sorted(self._front, key=self._front.__getitem__)
 
     def _lines(self, process: subprocess.Popen[bytes]) -> Iterator[str]:
         """Yield whole lines until the engine ends or its share is used up."""

@@ -10,7 +10,7 @@ from search_process import SearchProcess
 from written_fronts import WrittenFronts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -22,10 +22,6 @@ __all__ = ["ProcessFronts"]
 
 class ProcessFronts(WrittenFronts):
     """One search a target, in a process of its own; all that it sends is kept, and the mean."""
-
-    def __init__(self, *, seed: int, threads: int, max_rows: int) -> None:
-        super().__init__(seed=seed, threads=threads, max_rows=max_rows)
-        self._front: dict[str, float] = {}
 
     def run(self, X: Array, y: Array, send: Callable[[Found], None]) -> None:
         """Search, and send equations in ``x0``, ``x1``, ..., each with its error.
@@ -44,14 +40,9 @@ class ProcessFronts(WrittenFronts):
     def search(self, X: Array, y: Array, target: int, limit: float | None) -> list[str]:
         """Search until the share of the budget is used up, and return all, the best first."""
         del target, limit
-        self._front = {repr(float(np.mean(y))): self.error_of_mean(y)}
+        self._errors = {repr(float(np.mean(y))): self.error_of_mean(y)}
         process = SearchProcess(partial(self.run, X, y), self.budget, self.end, self.threads)
         for found in process:
-            self._front |= dict(found)
+            self._errors |= dict(found)
         self.stopped_early |= process.stopped
         return list(self.found(0))
-
-    def found(self, target: int) -> Iterable[str]:
-        """Return what has been sent so far."""
-        del target
-        return sorted(self._front, key=self._front.__getitem__)

@@ -58,6 +58,7 @@ class WrittenFronts:
             raise ValueError(f"max_rows is {max_rows}; it must be 2 or more")
         self.seed, self.threads, self._max_rows = seed, threads, max_rows
         self.stopped_early = False
+        self._errors: dict[str, float] = {}
         self._members: list[_Member] = []
         self._chosen: list[_Member] = []
 
@@ -75,9 +76,12 @@ class WrittenFronts:
         """
         raise NotImplementedError
 
-    def found(self, target: int) -> Iterable[str]:  # noqa: ARG002 - for those that have some
-        """Return the equations of a search that was stopped, as far as it has come."""
-        return ()
+    def found(self, target: int) -> Iterable[str]:  # noqa: ARG002 - for those that ask for it
+        """Return what the latest search has put into ``_errors`` so far, the least error first.
+
+        A search starts its own with ``self._errors = {equation: error}``.
+        """
+        return sorted(self._errors, key=self._errors.__getitem__)
 
     def fit(self, problem: Problem) -> None:
         """Search for each target.
@@ -101,7 +105,7 @@ class WrittenFronts:
         rows = self._rows(len(X))
         count = len(problem.targets)
         for target, name in enumerate(problem.targets):
-            self._begun = target + 1
+            self._begun, self._errors = target + 1, {}
             share = problem.budget.share(count - target)
             self.budget, self.end = problem.budget, problem.budget.spent() + share
             limit = None if math.isinf(share) else problem.budget.seconds(share)
