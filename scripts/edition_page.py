@@ -27,6 +27,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import noise_name
 from mdbench.drawing.svg import RIGHT, Axis, Plot
 from mdbench.errors import counted
+from mdbench.reports.columns import hides_share
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case
@@ -137,7 +138,7 @@ def share_or_why(one: Recovered, method: str, count: Mapping[str, int]) -> str:
     count
         By method the jobs that are not measured.
     """
-    known = {name for name, number in count.items() if 2 * number <= one.jobs}
+    known = {name for name, number in count.items() if not hides_share(number, one.jobs)}
     hidden = share_cell(one, method, count[method]) if method in count else ""
     return hidden or _cell(one, method, known)
 
@@ -160,7 +161,9 @@ def best_table(results: Results, *, measured: bool = False) -> str:
         shares = one.shares
         count = not_measured(results, one) if measured else {}
         some = [
-            name for name in one.verdicts if shares[name] > 0 and 2 * count.get(name, 0) <= one.jobs
+            name
+            for name in one.verdicts
+            if shares[name] > 0 and not hides_share(count.get(name, 0), one.jobs)
         ]
         best = [name for name in some if shares[name] >= shares[some[:_NAMED][-1]]]
         shown = [f"{_shown(name)} {shares[name]:.0%}" for name in best[:_NAMED]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from findings import BASELINES, job_of, named, to_table
 
-from mdbench.reports.columns import counts_text, not_measured_text
+from mdbench.reports.columns import counts_text, hides_share, not_measured_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ def not_measured(results: Results, one: Recovered) -> dict[str, int]:
         for each in records:
             job = each.dataset if one.suite.data_type == "real" else job_of(each)
             by_job[job].append(each.not_measured)
-        counts[method] = sum(2 * sum(several) > len(several) for several in by_job.values())
+        counts[method] = sum(hides_share(sum(ones), len(ones)) for ones in by_job.values())
     return counts
 
 
@@ -60,7 +60,7 @@ def share_cell(one: Recovered, method: str, count: int) -> str:
     str
         With the number of these jobs, and what the share is at least; empty for a share.
     """
-    if 2 * count <= one.jobs:
+    if not hides_share(count, one.jobs):
         return ""
     share = one.shares[method]
     return f"{not_measured_text(f'{share:.0%}' if share else '')}, {count} of {one.jobs}"

@@ -15,7 +15,7 @@ from mdbench.drawing.numbers import cleanest_first, noise_name
 from mdbench.errors import counted
 from mdbench.methods import Method, discover
 from mdbench.reports.classes import class_of
-from mdbench.reports.columns import NOT_MEASURED
+from mdbench.reports.columns import NOT_MEASURED, hides_share
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case
 from mdbench.reports.ranking import interval
@@ -138,7 +138,7 @@ def recovered_table(records: Sequence[Record]) -> str:
         cells = []
         for wanted in [[level] for level in levels] + [levels]:
             ones = {job: value for job, value in verdicts.items() if job.case.snr_db in wanted}
-            few = 2 * sum((method, job) in short for job in ones) > len(ones)
+            few = hides_share(sum((method, job) in short for job in ones), len(ones))
             cells.append(f"{NOT_MEASURED} ({share_of(ones)})" if few else share_of(ones))
         by_case: dict[Case, list[float]] = defaultdict(list)
         for job, value in verdicts.items():

@@ -15,6 +15,7 @@ from mdbench import datatypes
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.suites import members
 from mdbench.reports.classes import latest
+from mdbench.reports.columns import hides_share
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def here(number: Mapping[str, str], records: Iterable[Record], datasets: Collect
         answered = any(one.answered for one in alike)
         return "" if answered or not alike else f"no answer ({len(alike)} jobs)"
     short = sum(one.not_measured for one in alike)
-    if name != "fvu" and 2 * short > len(alike):
+    if name != "fvu" and hides_share(short, len(alike)):
         return f"not measured ({short} of {len(alike)} jobs)"
     value = 1 - median(values) if name == "fvu" else sum(values) / len(alike)
     return f"{value:.3g} ({len(alike)} jobs)"

@@ -19,6 +19,7 @@ from scipy.stats import spearmanr
 from mdbench.datatypes.facts import Protocol
 from mdbench.records import read_folder
 from mdbench.reports.classes import latest
+from mdbench.reports.columns import hides_share
 from mdbench.reports.comparison import read_published_sets
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def ranks_text(records: Iterable[Record]) -> str:
         Markdown: the correlation of all methods, and of those most of whose jobs were measured.
     """
     found = pairs(records)
-    measured = [one for one in found if 2 * one.not_measured <= one.jobs]
+    measured = [one for one in found if not hides_share(one.not_measured, one.jobs)]
     every, some = correlation(found), correlation(measured)
     if every is None:
         return "No three of these methods have a record of the same laws."

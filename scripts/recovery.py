@@ -9,6 +9,7 @@ import numpy as np
 from findings import named
 
 from mdbench.datatypes.real.recovery import Pooled, pool
+from mdbench.reports.columns import NOT_MEASURED, hides_share
 from mdbench.reports.ranking import FEWEST
 
 if TYPE_CHECKING:
@@ -34,6 +35,15 @@ def pool_tables(results: Iterable[Record]) -> dict[tuple[str, str], Pooled]:
     return {key: pool(parts) for key, parts in folds.items()}
 
 
+def tables_not_measured(results: Iterable[Record]) -> set[tuple[str, str]]:
+    """Return each method and table of which most folds were ended too early to be measured."""
+    folds: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for one in results:
+        if one.attempted:
+            folds[one.algorithm, one.dataset].append(one.not_measured)
+    return {key for key, ones in folds.items() if hides_share(sum(ones), len(ones))}
+
+
 def recovery_table(results: Iterable[Record], truths: Mapping[str, str]) -> str:
     """Write how many tables each method recovered, by the kind of their truth.
 
@@ -46,9 +56,12 @@ def recovery_table(results: Iterable[Record], truths: Mapping[str, str]) -> str:
     Returns
     -------
     str
-        Markdown; in brackets the 95 % interval when tables are drawn again.
+        Markdown; in brackets the 95 % interval when tables are drawn again, or a share that says
+        nothing of a method, as most of its tables are not measured.
     """
+    results = list(results)
     pooled = pool_tables(results)
+    short = tables_not_measured(results)
     methods = sorted({method for method, _ in pooled})
     heads = {
         "reference": "a law people took",
@@ -62,16 +75,15 @@ def recovery_table(results: Iterable[Record], truths: Mapping[str, str]) -> str:
     for method in methods:
         cells = []
         for kind in kinds:
-            ones = [
-                one
-                for (name, table), one in pooled.items()
-                if name == method and truths.get(table) == kind
-            ]
-            cells += [
+            keys = [key for key in pooled if key[0] == method and truths.get(key[1]) == kind]
+            ones = [pooled[key] for key in keys]
+            shares = (
                 _share([one.recovered for one in ones]),
                 _share([one.as_good for one in ones]),
                 _share([one.same_law for one in ones]),
-            ]
+            )
+            few = hides_share(len(short & set(keys)), len(keys))
+            cells += [f"{NOT_MEASURED} ({text})" for text in shares] if few else shares
         lines.append(f"| {named(method)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

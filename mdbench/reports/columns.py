@@ -157,6 +157,17 @@ def not_measured(record: Record) -> float:
     return float(record.not_measured)
 
 
+def hides_share(short: float, jobs: int) -> bool:
+    """Return whether a share is not shown, as most jobs were ended too early to be measured.
+
+    Parameters
+    ----------
+    short
+        How many of the jobs, or attempts, are `not_measured`.
+    """
+    return 2 * short > jobs
+
+
 def not_measured_text(least: str) -> str:
     """Write what stands in place of a share, and what the share is at least if that is more than 0.
 

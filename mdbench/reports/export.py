@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name
 from mdbench.metrics.spec import is_high
-from mdbench.reports.columns import LATEX, NOT_MEASURED, TERMINAL, columns_of, not_measured
+from mdbench.reports.columns import (
+    LATEX,
+    NOT_MEASURED,
+    TERMINAL,
+    columns_of,
+    hides_share,
+    not_measured,
+)
 from mdbench.reports.coverage import (
     attainable_note,
     conditions_note,
@@ -187,7 +194,8 @@ def marks_table(board: Leaderboard) -> str:
             text = f"{held} of {len(found[0])}" if found and found[0] else ""
             ones = [one for one in groups[row.method, snr_db] if one.attempted]
             short = sum(one.amounts.get(not_measured) or 0 for one in ones)
-            line.append(f"{NOT_MEASURED} ({text})" if text and 2 * short > len(ones) else text)
+            few = text and hides_share(short, len(ones))
+            line.append(f"{NOT_MEASURED} ({text})" if few else text)
         lines.append(line)
     head = ["method", *map(noise_name, board.noise_levels)]
     return to_markdown(text_table(head, lines, {"method"})) if flags else ""
@@ -212,7 +220,10 @@ def published_table(board: Leaderboard, data_type: str, published: Published) ->
         here = {system for system, ones in own.items() if sign_of(board, ones) == best}
         there = published.found(data_type, row.method) & own.keys()
         if own:
-            counts = (len(own), len(here), len(there), len(here & there))
+            ones = [one for several in own.values() for one in several]
+            few = hides_share(sum(one.amounts.get(not_measured) or 0 for one in ones), len(ones))
+            count = f"{NOT_MEASURED} ({len(here)})" if few else len(here)
+            counts = (len(own), count, len(there), len(here & there))
             only_here, only_there = sorted(here - there), sorted(there - here)
             names = [", ".join(f"`{name}`" for name in each) for each in (only_here, only_there)]
             lines.append([board.named(row.method), *map(str, counts), *names])

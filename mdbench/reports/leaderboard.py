@@ -132,7 +132,7 @@ class Row:
     def mostly_not_measured(self) -> bool:
         """Whether more than half of its attempts were ended too early to say anything of it."""
         silent = sum(self.causes.get(status, 0) for status in NOT_ATTEMPTED)
-        return 2 * (self.amounts.get("not_measured") or 0) > self.jobs - silent
+        return columns.hides_share(self.amounts.get("not_measured") or 0, self.jobs - silent)
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it by name; infinite numbers are as they are."""

@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import NOTHING, fixed, rounded
-from mdbench.reports.columns import NOT_MEASURED
+from mdbench.reports.columns import NOT_MEASURED, hides_share
 from mdbench.reports.tables import text_table, to_markdown
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def _mean(
     There is none of a share most of whose jobs were ended too early to be measured.
     """
     records = list(records)
-    if spec.aggregate == "share" and 2 * sum(one.not_measured for one in records) > len(records):
+    short = sum(one.not_measured for one in records)
+    if spec.aggregate == "share" and hides_share(short, len(records)):
         return NOT_MEASURED if records else NOTHING
     values = [
         one.metrics[spec.name] if one.answered and spec.name in one.metrics else spec.failed

@@ -86,6 +86,13 @@ def test_what_has_the_first_mark_is_counted_where_both_have_it() -> None:
     assert not published_table(made, "pde", PAPER)
 
 
+def test_here_is_not_measured_where_most_jobs_were_ended_too_early() -> None:
+    budget = {"timeout_s": 60.0, "threads": 1, "work_s": 2.0}
+    ended = [data("sindy", name, status="timeout", budget=budget) for name in ("b", "c")]
+    made = compare([data("sindy", "a", verdict="identified", budget=budget), *ended])
+    assert rows(published_table(made, "ode", PAPER))["sindy"][:2] == ["3", "not measured (1)"]
+
+
 def test_marks_are_counted_by_noise_with_failures() -> None:
     made = compare(
         [

@@ -49,3 +49,16 @@ def test_kinds_of_truth_stand_apart() -> None:
     assert "too few rows to tell: recovered" in table.splitlines()[0]
     last = "| one | 1/1 | 1/1 | 1/1 | – | 1/1 | – | 0/1 | 0/1 | 1/1 | 1/1 | 1/1 | 1/1 |"
     assert table.splitlines()[-1] == last
+
+
+def test_a_share_of_tables_that_were_ended_too_early_says_so() -> None:
+    budget = {"timeout_s": 60.0, "threads": 1, "work_s": 2.0}
+    late = {"status": "timeout", "metrics": {}, "notes": {}, "budget": budget}
+    ended = [result(fold, 1.0, dataset="planck", system="planck", **late) for fold in (2, 3)]
+    folds = [result(1, 1.0), result(1, 1.0, dataset="planck", system="planck"), *ended]
+    kinds = {"kepler": "reference", "planck": "reference"}
+    # One table of two is half of them, and two of three are more.
+    assert "not measured" not in recovery_table(folds, kinds)
+    other = [result(1, 1.0, dataset="hooke", system="hooke", **late)]
+    last = recovery_table(folds + other, kinds | {"hooke": "reference"}).splitlines()[-1]
+    assert last.startswith("| one | not measured (")
