@@ -190,6 +190,8 @@ class MethodSpec(_Table):
     """Whether a public package does the work, or code written after the paper."""
     designed_here: Flag = False
     """Whether the makers of its folder designed it, be it around a published part."""
+    knows: dict[str, Annotated[str, Field(min_length=1)]] = {}
+    """By data type, how its maker knew cases of the project's suites when it was designed."""
     settings: Literal["upstream", "author", "ours"] | None = None
     """Whose hyperparameters these are: a published benchmark's, the method's author's, or ours."""
     source: str = ""
@@ -288,6 +290,8 @@ class MethodSpec(_Table):
             )
         if twice := [name for name in named if named.count(name) > 1]:
             raise ValueError(f"by_data_type has {twice[0]!r} twice; one table is enough")
+        if unknown := {*self.knows} - {*self.data_types}:
+            raise ValueError(f"knows has {min(unknown)!r}; data_types are {list(self.data_types)}")
         tables: list[MethodSpec | Overrides] = [self, *self.by_data_type, *self.protocols.values()]
         for table in tables:
             _refuse_what_is_no_json(table.hyperparameters | table.grid)

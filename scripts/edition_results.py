@@ -147,7 +147,7 @@ class Recovered:
         return {method: fmean(each.values()) for method, each in self.verdicts.items()}
 
 
-def _of_tables(records: Sequence[Record]) -> dict[str, Verdicts]:
+def of_tables(records: Sequence[Record]) -> dict[str, Verdicts]:
     """Return by method whether the law of each table was recovered, all folds together."""
     pooled = pool_tables(one for one in records if one.method not in BASELINES)
     most = Counter[str]()
@@ -249,7 +249,7 @@ class Results:
         for suite in SUITES:
             new = self.begun[suite]
             ours = [one for one in self.held[suite] if one.method not in new]
-            verdicts = _of_tables(ours) if suite.data_type == "real" else compared(ours)
+            verdicts = of_tables(ours) if suite.data_type == "real" else compared(ours)
             jobs = len(next(iter(verdicts.values()), ()))
             if jobs:
                 cases = {

@@ -293,6 +293,22 @@ def test_wrong_settings_of_a_data_type_are_refused(
         methods.find("m", workspace.algorithms)
 
 
+def test_what_a_maker_knew_is_of_the_method_s_data_types(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    add_method(workspace, "m", more='[knows]\node = "tried on two of them"')
+    assert methods.find("m", workspace.algorithms).spec.knows == {"ode": "tried on two of them"}
+    for wrong, message in (
+        ('srsd = "all"', "knows has 'srsd'; data_types are ['ode']"),
+        ('ode = ""', "knows.ode"),
+        ("ode = true", "knows.ode"),
+    ):
+        file = workspace.algorithms / "m" / "method.toml"
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text[: text.index("[knows]")] + f"[knows]\n{wrong}\n", encoding="utf-8")
+        with pytest.raises(MethodError, match=re.escape(message)):
+            methods.find("m", workspace.algorithms)
+
+
 def test_fingerprint_covers_every_file_but_the_lock(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     folder = add_method(workspace, "m")

@@ -29,6 +29,7 @@ FREE = {
         "grid",
         "groups",
         "hyperparameters",
+        "knows",
     ),
     *(
         "lost",
