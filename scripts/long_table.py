@@ -96,7 +96,7 @@ def mcnemar(verdicts: Verdicts, others: Verdicts) -> float:
     second = sum(value < others[job] for job, value in verdicts.items())
     pairs = first + second
     tail = sum(comb(pairs, k) for k in range(min(first, second) + 1))
-    return min(1.0, 2 * tail / 2**pairs)
+    return float(min(1.0, 2 * tail / 2**pairs))
 
 
 def groups(verdicts: Mapping[str, Verdicts]) -> list[list[str]]:

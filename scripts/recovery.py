@@ -73,7 +73,7 @@ def recovery_table(results: Iterable[Record], truths: Mapping[str, str]) -> str:
     titles = " | ".join(f"{heads[kind]}: recovered | as good | same law" for kind in kinds)
     lines = [f"| method | {titles} |", "| :-- |" + " --: | --: | --: |" * len(kinds)]
     for method in methods:
-        cells = []
+        cells: list[str] = []
         for kind in kinds:
             keys = [key for key in pooled if key[0] == method and truths.get(key[1]) == kind]
             ones = [pooled[key] for key in keys]

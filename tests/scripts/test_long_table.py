@@ -99,7 +99,7 @@ def made() -> LongTable:
     records = [record("operon", law, right=True, **smaller(law < 5, law < 15)) for law in laws]
     records += [record("gplearn", law, right=law < 4, **smaller(False, law < 2)) for law in laws]
     records += [record("screening", law, right=True, **smaller(True, True)) for law in laws]
-    late = {"status": "timeout", "metrics": {}, "equations": None}
+    late: dict[str, Any] = {"status": "timeout", "metrics": {}, "equations": None}
     records += [record("physo", law, right=False, **late) for law in laws]
     records += [record("zero", law) for law in laws]
     other_budget = {"timeout_s": 1e4, "threads": 1, "work_s": 2.0}

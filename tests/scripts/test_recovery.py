@@ -53,7 +53,7 @@ def test_kinds_of_truth_stand_apart() -> None:
 
 def test_a_share_of_tables_that_were_ended_too_early_says_so() -> None:
     budget = {"timeout_s": 60.0, "threads": 1, "work_s": 2.0}
-    late = {"status": "timeout", "metrics": {}, "notes": {}, "budget": budget}
+    late: dict[str, Any] = {"status": "timeout", "metrics": {}, "notes": {}, "budget": budget}
     ended = [result(fold, 1.0, dataset="planck", system="planck", **late) for fold in (2, 3)]
     folds = [result(1, 1.0), result(1, 1.0, dataset="planck", system="planck"), *ended]
     kinds = {"kepler": "reference", "planck": "reference"}
