@@ -33,9 +33,11 @@ _OF_RESULTS = ("leaderboard", "plot", "predict", "report", "show")
 
 def __getattr__(name: str) -> object:
     # On first use: what they need takes a second to import.
-    if name not in __all__:
+    from mdbench.doors import PYTHON  # noqa: PLC0415 - likewise
+
+    if name not in __all__ and (name.startswith("_") or name not in PYTHON):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _COMPUTES and not _warned and (names := unset()):
+    if name in (*_COMPUTES, *PYTHON.names()) and not _warned and (names := unset()):
         _warned.append(name)
         from warnings import warn  # noqa: PLC0415 - likewise
 
@@ -47,6 +49,8 @@ def __getattr__(name: str) -> object:
             f"{', '.join(names)} ({page('reproducibility')}).",
             stacklevel=2,
         )
+    if name not in __all__:
+        return PYTHON.load(name)
     from importlib import import_module  # noqa: PLC0415 - likewise
 
     module = "mdbench.cli.notebook" if name in _OF_RESULTS else "mdbench.api"
@@ -54,4 +58,6 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    from mdbench.doors import PYTHON  # noqa: PLC0415 - on first use
+
+    return sorted([*__all__, *PYTHON.names()])

@@ -158,5 +158,7 @@ RUNTIMES = Door(
 """Ways to isolate methods: classes of `mdbench.runtimes.base.Runtime`."""
 BACKENDS = Door("mdbench.backends", "backend", {"local": "mdbench.backends.local:LocalBackend"})
 """Places where jobs run: classes of `mdbench.runs.execute.Backend`."""
+PYTHON = Door("mdbench.python", "name of the Python interface", {})
+"""What is to be had as ``mdbench.NAME`` besides the core's own names."""
 SERVICES = Door("mdbench.services", "service", {})
 """What methods may ask while they run: classes of `mdbench.runs.services.Service`."""

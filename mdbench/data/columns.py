@@ -21,6 +21,7 @@ TIME_FORMS = (
 """The time formats of dates and clock times that are whole numbers."""
 LONGEST = 40
 """Characters of a name in equations."""
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNIT = re.compile(r"^(?P<label>.*?)\s*(?:\[(?P<square>[^\[\]]*)\]|\((?P<round>[^()]*)\))$")
 _LETTER = re.compile(r"^(?:GREEK|LATIN) (?:SMALL|CAPITAL) LETTER (?P<name>[A-Z]+)")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
@@ -85,6 +86,26 @@ def columns_of(cells: Sequence[str], taken: Collection[str] = ()) -> tuple[Label
         used |= {name, f"{name}{_RATE}"}
         columns.append(LabelledColumn(label, name, unit))
     return tuple(columns)
+
+
+def equation_names(labels: Sequence[str], taken: Collection[str] = ()) -> tuple[str, ...]:
+    """Return names that equations can have: the labels themselves where these are such names.
+
+    Parameters
+    ----------
+    labels
+        The texts of a header, each once.
+    taken
+        Names that mean something else, such as those of functions.
+
+    Examples
+    --------
+    >>> equation_names(["mass [kg]", "t", "sin", "mass"], ["sin"])
+    ('mass_2', 't', 'sin_2', 'mass')
+    """
+    plain = {label for label in labels if _PLAIN.fullmatch(label)} - set(taken)
+    others = iter(columns_of([one for one in labels if one not in plain], {*taken, *plain}))
+    return tuple(label if label in plain else next(others).name for label in labels)
 
 
 def to_number(cell: str) -> float | None:

@@ -278,6 +278,17 @@ def test_series_that_are_too_short(tmp_path: Path) -> None:
         task_of(table(tmp_path / "d.csv", {"t": T[:14], "x": SPRING[:14, 0]}))
 
 
+@pytest.mark.parametrize(("count", "visits"), [(1, 40), (3, 40), (12, 6)])
+def test_nothing_is_held_out_where_that_is_asked_for(
+    tmp_path: Path, sindy: Any, count: int, visits: int
+) -> None:
+    path = patients(tmp_path / "a.csv", count, visits)
+    found = solved(sindy, "sindy", path, trajectory="patient", holdout="none")
+    given, tests = found.task.dataset.parted(found.task.dataset.clean)
+    assert [len(one.t) for one in given] == [len(one.t) for one in tests] == [visits] * count
+    assert found.nmse < 0.01
+
+
 @kind("an offset")
 @pytest.mark.parametrize("mean", [3.0, 293.15, 101325.0, -8e5])
 def test_an_offset(tmp_path: Path, sindy: Any, mean: float) -> None:

@@ -188,9 +188,9 @@ HOLDOUT = Option(
     "--holdout",
     "What the test is of several trajectories: the last fifth of each (times), or every fifth "
     "trajectory as a whole (trajectories, the default for five and more of which one has fewer "
-    "than 15 samples).",
-    "times|trajectories",
-    Option.choice("--holdout", ("times", "trajectories"), "").parse,
+    "than 15 samples); or that nothing is held out (none): all is fitted, and scores are of that.",
+    "times|trajectories|none",
+    Option.choice("--holdout", ("times", "trajectories", "none"), "").parse,
     changes_system=False,
 )
 POOL = Option(

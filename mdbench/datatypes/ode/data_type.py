@@ -36,6 +36,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS, SWEEP
 from mdbench.datatypes.ode.curve_cache import CurveCache
 from mdbench.datatypes.ode.datasets import (
+    NOTHING,
     TIMES,
     OdeDataset,
     OdeSystems,
@@ -454,7 +455,7 @@ class Ode(EquationType[OdeDataset]):
             if any(states is not None for states in ways):
                 caption = f"R² {' and '.join(r2)}" if r2 else ""
                 curves.append(AnswerTrajectories(answer.method, answer.number, caption, ways))
-        which = "held out, one" if whole else "the first"
+        which = "held out, one" if whole and dataset.holdout != NOTHING else "the first"
         of = f" ({which} of {len(every)} trajectories)" if len(every) > 1 else ""
         measured = dataset.target_source != "equations"
         drawn = trajectory_pictures(

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-TIMES, TRAJECTORIES, LAST = "times", "trajectories", "last"
+TIMES, TRAJECTORIES, LAST, NOTHING = "times", "trajectories", "last", "none"
 FIFTH = 5
 """One trajectory in so many is held out."""
 ODEBENCH = "odebench"
@@ -105,6 +105,8 @@ class OdeDataset(Dataset):
             return _whole_ones(series.pieces)
         if self.holdout == LAST:
             return series.pieces[:-1], series.pieces[-1:]
+        if self.holdout == NOTHING:
+            return list(series.pieces), list(series.pieces)
         if protocol is Protocol.STRICT:
             cuts = [split_chronologically(len(one.t)) for one in series.pieces]
         else:

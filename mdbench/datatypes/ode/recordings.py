@@ -43,6 +43,7 @@ from mdbench.datatypes.equations.options import (
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode.datasets import (
     FIFTH,
+    NOTHING,
     TIMES,
     TRAJECTORIES,
     OdeDataset,
@@ -82,7 +83,7 @@ class _File(BaseModel):
     inputs: tuple[str, ...] = ()
     hold: Literal["zero", "linear"] = "linear"
     trajectory: str = ""
-    holdout: Literal["", "times", "trajectories"] = ""
+    holdout: Literal["", "times", "trajectories", "none"] = ""
     missing: Literal["refuse", "drop", "interpolate"] = "refuse"
     units: dict[str, str] = {}
     truth: dict[str, str] | None = None
@@ -160,7 +161,8 @@ def holdout_of(series: Trajectory, asked: str, path: Path) -> str:
             "Name the column that separates them (--trajectory COLUMN), put the files of a folder "
             "together (--pool), or leave --holdout out.",
         )
-    series.check(path, FEWEST_EACH if asked == TRAJECTORIES else MIN_SAMPLES)
+    short = asked == TRAJECTORIES or (asked == NOTHING and len(pieces) > 1)
+    series.check(path, FEWEST_EACH if short else MIN_SAMPLES)
     return asked
 
 

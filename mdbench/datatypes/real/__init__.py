@@ -8,13 +8,21 @@ from mdbench.errors import UsageError
 
 
 def _fold_numbers(text: str) -> list[int]:
+    if text == "none":
+        return [WHOLE]
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
         numbers = [0]
     if min(numbers) < 1:
-        raise UsageError(f"--fold is {text!r}.", "Give numbers from 1 on, such as 1 or 1,2,3.")
+        raise UsageError(
+            f"--fold is {text!r}.", "Give numbers from 1 on, such as 1 or 1,2,3, or none."
+        )
     return numbers
+
+
+WHOLE = 0
+"""The number of the fold that holds no row out."""
 
 
 OWN_TABLES = (IGNORE, SKIP, MISSING_VALUES, NA_VALUES)
@@ -24,8 +32,9 @@ FACTS = TypeFacts(
     options=(
         Option(
             "--fold",
-            "Only these folds of each table; default: all, one after the other.",
-            metavar="NUMBERS",
+            "Only these folds of each table; default: all, one after the other.  With none no row "
+            "of the user's table is held out: all are fitted, and scores are of them.",
+            metavar="NUMBERS|none",
             parse=_fold_numbers,
             changes_system=False,
             is_fold=True,

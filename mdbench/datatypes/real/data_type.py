@@ -29,7 +29,7 @@ from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.splits import table_split
 from mdbench.datatypes.equations.terms import TERM_METRICS
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.real import FACTS
+from mdbench.datatypes.real import FACTS, WHOLE
 from mdbench.datatypes.real.dimensions import consistent, dimension_of, si_exponents
 from mdbench.datatypes.real.folds import BLOCKS, folds, unit_errors
 from mdbench.datatypes.real.packaged import PMLB, TableStore, pmlb_files, pmlb_name
@@ -96,8 +96,8 @@ class RealDataset(Dataset):
     ----------
     table
         All rows, and what is known of them.
-    held_out
-        Numbers of the rows that the test asks about.
+    rows, held_out
+        Numbers of the rows that are learned from, and of those that the test asks about.
     laws
         The accepted laws, with constants fitted to the other rows.  The reference is the one that
         is worst on the rows held out: any of them is right.
@@ -107,6 +107,7 @@ class RealDataset(Dataset):
     """
 
     table: Measurements = field(repr=False)
+    rows: NDArray[np.intp] = field(repr=False)
     held_out: NDArray[np.intp] = field(repr=False)
     laws: tuple[str, ...]
     reference: Array = field(repr=False)
@@ -165,6 +166,11 @@ class Real(EquationType[RealDataset]):
             reading = {key: value for key, value in options.items() if key != "fold"}
             count = len(tables.folds(name, reading))
             wanted = options.get("fold", range(1, count + 1))
+            if WHOLE in wanted and not tables.own:
+                raise UsageError(
+                    f"--fold is none, and {name} is a table of the project.",
+                    "Its folds are compared with those of others: leave --fold out.",
+                )
             pairs += [(name, {"fold": number, **reading}) for number in wanted if number <= count]
         if names and not pairs:
             raise UsageError(
@@ -179,12 +185,10 @@ class Real(EquationType[RealDataset]):
         """Hold the rows of a fold out; all others are learned from, and compare candidates."""
         self.check_view(view)
         table = dataset.table
-        used = np.setdiff1d(np.arange(len(table.y)), dataset.held_out)
-
         def part(rows: NDArray[np.intp]) -> Split:
             return table_split(table.x[rows], table.y[rows, None], table.columns)
 
-        rest_of_table = part(used)
+        rest_of_table = part(dataset.rows)
         variance = _variance(rest_of_table.targets)
         columns = dict(zip(table.columns, table.x.T, strict=True))
         floor = max(table.rounding, table.uncertainty**2) / variance
@@ -454,8 +458,9 @@ class _Tables(Source[RealDataset]):
         all_folds, number = self.folds(name, reading), int(options.get("fold", 1))
         if number > len(all_folds):
             raise UsageError(f"{name} has {len(all_folds)} folds, and --fold is {number}.")
-        held_out = all_folds[number - 1]
-        rows = np.setdiff1d(np.arange(len(table.y)), held_out)
+        every = np.arange(len(table.y))
+        held_out = every if number == WHOLE else all_folds[number - 1]
+        rows = every if number == WHOLE else np.setdiff1d(every, held_out)
         columns = dict(zip(table.columns, table.x.T, strict=True))
         known = {key: column[rows] for key, column in columns.items()}
         laws, errors = [], []
@@ -485,6 +490,7 @@ class _Tables(Source[RealDataset]):
             names=table.own_names,
             table=table,
             held_out=held_out,
+            rows=rows,
             laws=tuple(laws),
             reference=reference,
             own=self.own,

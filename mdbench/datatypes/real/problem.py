@@ -19,8 +19,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from eqverdict import parse
+from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.data.cells import NoValues, codes_in, is_missing, listed_codes, number_of
-from mdbench.data.columns import to_number
+from mdbench.data.columns import equation_names, to_number
 from mdbench.data.descriptions import read_description
 from mdbench.data.layouts import quoted
 from mdbench.data.readers import ending_of, endings, read_cells, stem_of
@@ -410,7 +411,8 @@ def _read_own(
     refuse_constant(path, cells.labels[-1], table)
     steps = [_last_digit(row.cells[-1]) for row in rows]
     rounding = float(np.mean(np.square(steps))) / 12
-    return cells.labels, table[:, :-1].copy(), table[:, -1].copy(), rounding
+    names = equation_names(cells.labels, {*FUNCTIONS, *CONSTANTS})
+    return names, table[:, :-1].copy(), table[:, -1].copy(), rounding
 
 
 def _with_a_point(cell: str) -> str:

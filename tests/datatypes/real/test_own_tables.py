@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 from harness import ROOT
 
+from eqverdict import parse
 from mdbench.datatypes.facts import Protocol
+from mdbench.datatypes.real import FACTS
 from mdbench.datatypes.real.data_type import Real
 from mdbench.errors import DataError, UsageError
 
@@ -87,3 +89,49 @@ def test_what_is_no_table_is_said(tmp_path: Path) -> None:
     (tmp_path / "mine.sav").write_bytes(b"$FL2")
     with pytest.raises(DataError, match=r"(?s)mine\.sav is no table that is read.*data=table"):
         load(tmp_path / "mine.sav", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("mass [kg]", "mass"),
+        ("mass (kg)", "mass"),
+        ("Größe", "Grosse"),
+        ("θ", "theta"),
+        ("2nd wind", "c2nd_wind"),
+        ("x-y", "x_y"),
+        ("a.b", "a_b"),
+        ("sin", "sin_2"),
+        ("pi", "pi_2"),
+        ("t", "t"),
+        ("_", "_"),
+        ("y [m]", "y_2"),
+    ],
+)
+def test_columns_have_names_that_equations_can_have(
+    tmp_path: Path, label: str, name: str
+) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(lines(**{label: A, "b": B, "y": Y}), encoding="utf-8")
+    table = load(path, tmp_path)
+    assert table.columns == (name, "b")
+    columns = dict(zip(table.columns, table.x.T, strict=True))
+    np.testing.assert_allclose(parse(f"{name}*b", columns).evaluate(columns), Y)
+
+
+def test_with_no_fold_all_rows_are_fitted_and_tested(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(lines(a=A, b=B, y=Y))
+    kind = Real(ROOT / "datasets" / "real", tmp_path)
+    source = kind.source(path)
+    fold = next(one for one in FACTS.options if one.key == "fold")
+    [(name, options)] = kind.expand_options(source.names(), {"fold": fold.parse("none")})
+    dataset = source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options)
+    task = kind.task(dataset, "table", Protocol.STRICT)
+    for split in (task.train, task.validation, task.refit, task.test):
+        np.testing.assert_array_equal(split.targets[:, 0], Y)
+    with pytest.raises(UsageError, match="kepler is a table of the project"):
+        kind.source()
+        kind.expand_options(["kepler"], {"fold": fold.parse("none")})
+    with pytest.raises(UsageError, match="or none"):
+        fold.parse("nothing")

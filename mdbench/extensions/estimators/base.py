@@ -1,0 +1,221 @@
+"""What all estimators do: a method runs in its own environment, and its record is what was fitted.
+
+They are scikit-learn's estimators where that is installed, and have the same interface without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import shutil
+import sys
+import tempfile
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from mdbench.api import run
+from mdbench.errors import MdbenchError, UsageError, did_you_mean
+from mdbench.extensions.estimators.answers import Equations, Front
+from mdbench.methods import Method, discover, find
+from mdbench.records import read_folder
+from mdbench.runtimes.environments.venvs import installed_mb
+from mdbench.workspace import Workspace
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.exceptions import NotFittedError
+except ImportError:
+
+    class BaseEstimator:  # type: ignore[no-redef]
+        """The part of scikit-learn's interface that does without it."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+            """Return the arguments it was made with."""
+            names = inspect.signature(type(self).__init__).parameters
+            return {name: getattr(self, name) for name in names if name != "self"}
+
+        def set_params(self, **params: Any) -> Self:
+            """Change some of them."""
+            known = self.get_params()
+            for name, value in params.items():
+                if name not in known:
+                    raise ValueError(f"There is no parameter {name!r}. {did_you_mean(name, known)}")
+                setattr(self, name, value)
+            return self
+
+        def __repr__(self) -> str:
+            """Write the call that makes it."""
+            values = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+            return f"{type(self).__name__}({values})"
+
+    class NotFittedError(ValueError, AttributeError):  # type: ignore[no-redef]
+        """It was not fitted before it was used."""
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mdbench.records import Record
+
+__all__ = ["Estimator", "FitError", "name_of"]
+
+
+class FitError(MdbenchError, ValueError):
+    """The method gave no equation for these data."""
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is scikit-learn's
+    """A method of the benchmark as an estimator: see the classes that are made of it.
+
+    Attributes
+    ----------
+    record_
+        The record of the job, as a run leaves it.
+    equations_, front_
+        The answer, and the candidates that it was chosen from.
+    """
+
+    data_type: str
+    """The kind of problem that the method is given."""
+
+    def __init__(
+        self,
+        method: str,
+        *,
+        work: float | None = 10.0,
+        timeout: float | None = None,
+        seed: int = 0,
+        runtime: str = "auto",
+        folder: str | None = None,
+        progress: bool = True,
+    ) -> None:
+        self.method = method
+        self.work = work
+        self.timeout = timeout
+        self.seed = seed
+        self.runtime = runtime
+        self.folder = folder
+        self.progress = progress
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether `fit` was called, as scikit-learn asks for it."""
+        return hasattr(self, "record_")
+
+    @property
+    def licence(self) -> str:
+        """The licence of the method."""
+        return self._method().spec.licence
+
+    @property
+    def paper(self) -> str:
+        """The paper of the method, or its page."""
+        return self._method().spec.paper
+
+    def _method(self) -> Method:
+        algorithms = Workspace.find().algorithms
+        if self.method not in discover(algorithms):
+            names = sorted(
+                name
+                for name, one in discover(algorithms).items()
+                if isinstance(one, Method) and self.data_type in one.spec.data_types
+            )
+            raise UsageError(f"method is {self.method!r}.", did_you_mean(str(self.method), names))
+        method = find(self.method, algorithms)
+        if self.data_type not in method.spec.data_types or not method.spec.equations:
+            kinds = ", ".join(method.spec.data_types)
+            raise UsageError(
+                f"{self.method} is no method of equations for {self.data_type}: it is for {kinds}.",
+                f"To see those that are: mdbench list --data-type {self.data_type}",
+            )
+        return method
+
+    def _folder(self) -> Path:
+        """Return where records stay; if nobody named a folder, one that goes with the estimator."""
+        if self.folder is not None:
+            return Path(self.folder)
+        if not hasattr(self, "_own_folder"):
+            self._own_folder = tempfile.mkdtemp(prefix="mdbench-fit-")
+            weakref.finalize(self, shutil.rmtree, self._own_folder, ignore_errors=True)
+        return Path(self._own_folder)
+
+    def _run(self, **options: Any) -> Record:
+        """Run the method, and keep the record.
+
+        Parameters
+        ----------
+        **options
+            As `mdbench.run` takes them: the data among them.
+
+        Raises
+        ------
+        FitError
+            If the method gives no equation.
+        """
+        method = self._method()
+        self._say_what_is_installed(method)
+        folder = self._folder()
+        limits = {"work": self.work, "timeout": self.timeout}
+        results = run(
+            self.method,
+            self.data_type,
+            say=None if self.progress else _nothing,
+            result_dir=str(folder),
+            seeds=self.seed,
+            runtime=self.runtime,
+            n_jobs=1,
+            **{name: value for name, value in limits.items() if value is not None},
+            **options,
+        )
+        [key] = results["key"]
+        record = next(one for _, one in read_folder(folder) if one.key == key)
+        if not (record.answered and record.equations):
+            raise FitError(
+                f"{self.method} has no equation for these data ({record.status}): {record.reason}",
+                "Give it more work, such as work=60, or take another method.",
+            )
+        self.record_ = record
+        self.front_ = Front.of(record)
+        self.equations_ = Equations(record, self.front_)
+        return record
+
+    def _say_what_is_installed(self, method: Method) -> None:
+        spec = method.spec
+        size = installed_mb(
+            *(method.name, method.lock, spec.python, Workspace.find().home),
+            build=spec.build,
+            fetch=method.fetch,
+            sources=method.sources,
+        )
+        if size is None and self.progress and self.runtime != "docker":
+            print(
+                f"{method.name} ({spec.licence}; {spec.paper or 'no paper'}) is used for the first "
+                f"time: its packages, by {method.lock.name}, are installed into an environment of "
+                "its own.",
+                file=sys.stderr,
+            )
+
+    def _fitted(self) -> Record:
+        if not hasattr(self, "record_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first."
+            )
+        return self.record_
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "record_"):
+            return f"<code>{self!r}</code>"
+        return self.equations_._repr_html_()
+
+
+def _nothing(_: str) -> None: ...
+
+
+def name_of(*arrays: NDArray[np.float64]) -> str:
+    """Return a name for data, the same for the same: a job with a record is not run again."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return f"data-{digest.hexdigest()[:12]}"

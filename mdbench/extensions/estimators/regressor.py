@@ -1,0 +1,198 @@
+"""Laws of tables: ``mdbench.Regressor``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+
+from eqverdict import parse
+from eqverdict.tree import CONSTANTS, FUNCTIONS
+from mdbench.data.columns import equation_names
+from mdbench.extensions.estimators.base import Estimator, name_of
+from mdbench.extensions.estimators.refit import refit
+
+try:
+    from sklearn.base import RegressorMixin
+    from sklearn.utils.validation import validate_data
+except ImportError:
+    RegressorMixin = object
+    validate_data = None
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from mdbench.extensions.estimators.refit import Refit
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Regressor"]
+_TARGET = "y"
+_FEWEST = 2
+"""Rows below which there is nothing to fit."""
+
+
+class Regressor(RegressorMixin, Estimator):  # type: ignore[misc] # of no types: scikit-learn's
+    """A method that finds a law ``y = f(x)`` in a table, as an estimator of scikit-learn.
+
+    Parameters
+    ----------
+    method
+        A method for tables: ``mdbench list --data-type real`` shows them.
+    work
+        The budget in reference seconds; None for no limit.
+    timeout
+        The limit of wall time in seconds; None for the method's own.
+    seed
+        Of the method.
+    runtime
+        ``"auto"``, ``"venv"``, ``"docker"``, ...: what isolates the method.
+    folder
+        Where records and logs stay; None for a folder that is removed with the estimator.
+    progress
+        Whether a bar is shown, and what is installed at first use.
+
+    Attributes
+    ----------
+    equations_ : Equations
+        The law: ``equations_[0]`` is the text; it has ``sympy()``, ``latex()`` and ``python()``.
+    front_ : Front
+        The candidates by size and error.
+    uncertainty_ : Refit
+        The constants of the law, with standard errors by least squares.
+    record_
+        The record of the job.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    All rows are fitted, and the bench chooses among the method's candidates by the rows and the
+    size of the equations.  Scores of rows held out are what ``cross_val_score`` and ``mdbench run``
+    are for.
+
+    Examples
+    --------
+    >>> import numpy as np, mdbench
+    >>> x = np.linspace(1, 3, 40).reshape(-1, 1)
+    >>> law = mdbench.Regressor("linear", work=2, progress=False).fit(x, 2 * x[:, 0] + 1)
+    >>> law.equations_
+    y = 1 + 2*x0
+    >>> law.predict([[10.0]]).round(6)
+    array([21.])
+    """
+
+    data_type = "real"
+
+    def __init__(
+        self,
+        method: str = "operon",
+        *,
+        work: float | None = 10.0,
+        timeout: float | None = None,
+        seed: int = 0,
+        runtime: str = "auto",
+        folder: str | None = None,
+        progress: bool = True,
+    ) -> None:
+        super().__init__(
+            method,
+            work=work,
+            timeout=timeout,
+            seed=seed,
+            runtime=runtime,
+            folder=folder,
+            progress=progress,
+        )
+
+    def fit(self, X: ArrayLike | pd.DataFrame, y: ArrayLike) -> Self:
+        """Find a law.
+
+        Parameters
+        ----------
+        X
+            (rows, columns) of finite numbers; a `DataFrame` gives the columns their names.
+        y
+            (rows,) of finite numbers.
+
+        Raises
+        ------
+        ValueError
+            If the data are no such numbers.
+        FitError
+            If the method gives no equation.
+        """
+        if validate_data is not None:
+            X, y = validate_data(
+                self, X, y, dtype=float, y_numeric=True, ensure_min_samples=_FEWEST
+            )
+        else:
+            X, y = self._own_check(X, y)
+        given = getattr(self, "feature_names_in_", None)
+        labels = _numbered(np.shape(X)[1]) if given is None else [str(name) for name in given]
+        self._names = list(equation_names(labels, {*FUNCTIONS, *CONSTANTS}))
+        table = pd.DataFrame(np.asarray(X), columns=self._names)
+        target = _free(_TARGET, self._names)
+        table[target] = np.asarray(y, dtype=float)
+        self._run(data=table, name=name_of(table.to_numpy()), fold="none")
+        self._columns = dict(zip(self._names, table[self._names].to_numpy().T, strict=True))
+        self._y = table[target].to_numpy()
+        return self
+
+    def predict(self, X: ArrayLike | pd.DataFrame) -> Array:
+        """Evaluate the law.
+
+        Parameters
+        ----------
+        X
+            (rows, columns), the columns as in `fit`.
+
+        Returns
+        -------
+        NDArray
+            (rows,)
+        """
+        self._fitted()
+        if validate_data is not None:
+            X = validate_data(self, X, dtype=float, reset=False)
+        columns = dict(zip(self._names, np.asarray(X, dtype=float).T, strict=True))
+        return _values(self.equations_[0], columns)
+
+    @property
+    def uncertainty_(self) -> Refit:
+        """The constants of the law with their standard errors, by least squares on the rows."""
+        self._fitted()
+        return refit(self.equations_[0], self._columns, self._y)
+
+    def _own_check(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Check data where scikit-learn is not installed."""
+        if isinstance(X, pd.DataFrame):
+            self.feature_names_in_ = np.array([str(name) for name in X.columns], dtype=object)
+        table, target = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+        if table.ndim != 2 or target.shape != table.shape[:1]:  # noqa: PLR2004 - rows and columns
+            raise ValueError(
+                f"X has the shape {table.shape} and y {target.shape}; give (rows, columns) and "
+                "(rows,)"
+            )
+        if not (np.isfinite(table).all() and np.isfinite(target).all()):
+            raise ValueError("X or y has values that are not finite; leave these rows out")
+        self.n_features_in_ = table.shape[1]
+        return table, target
+
+
+def _numbered(count: int) -> list[str]:
+    return [f"x{number}" for number in range(count)]
+
+
+def _free(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _values(equation: str, columns: dict[str, Array]) -> Array:
+    known = {name: np.ascontiguousarray(values) for name, values in columns.items()}
+    with np.errstate(all="ignore"):
+        values = parse(equation, known).evaluate(known)
+    return np.array(np.broadcast_to(values, len(next(iter(known.values())))), dtype=float)
