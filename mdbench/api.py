@@ -526,7 +526,7 @@ def dataset(
     Parameters
     ----------
     name
-        Of a dataset, as ``mdbench list --datasets`` shows them.
+        Of a dataset of any suite, as ``mdbench list --datasets`` shows them.
     data_type
         The kind of problem.
     dataset_path
@@ -561,8 +561,9 @@ def dataset(
     source = catalog.source(data_type, path)
     rules = _protocol(protocol)
     level = _level(snr)
-    if name not in source.names():
-        raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, source.names()))
+    every = [*source.names(), *(one for group in source.groups().values() for one in group)]
+    if name not in every:
+        raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, every))
     given = parse_words(to_words(options), kind.options, data_type)
     parts = kind.expand_options([name], given)
     if len(parts) != 1:

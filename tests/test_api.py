@@ -572,3 +572,19 @@ def test_all_names_are_listed() -> None:
         "__version__",
     }
     assert all(callable(getattr(mdbench, name)) for name in dir(mdbench) if name[0] != "_")
+
+
+@pytest.mark.parametrize(
+    ("name", "data_type"),
+    [
+        ("dysts-lorenz", "ode"),
+        ("rc-circuit+trajectories=2+test=second-start", "ode"),
+        ("arneodo", "ode"),
+        ("srbench-strogatz-lv1", "srsd"),
+    ],
+)
+def test_datasets_of_every_suite_can_be_looked_at(name: str, data_type: str) -> None:
+    data = mdbench.dataset(name, data_type)
+    assert data.truth
+    view = data[data.views[0]]
+    assert len(view.train["X"]) > 100

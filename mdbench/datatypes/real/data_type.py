@@ -185,6 +185,7 @@ class Real(EquationType[RealDataset]):
         """Hold the rows of a fold out; all others are learned from, and compare candidates."""
         self.check_view(view)
         table = dataset.table
+
         def part(rows: NDArray[np.intp]) -> Split:
             return table_split(table.x[rows], table.y[rows, None], table.columns)
 

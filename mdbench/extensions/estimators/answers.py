@@ -6,15 +6,28 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eqverdict import parse
-from eqverdict.printers import left_hand_side, mathml
+from eqverdict.grammar import read
+from eqverdict.printers import PlainPrinter, left_hand_side, mathml, names_in
+from eqverdict.tidy import tidy
 from mdbench.reports.systems import code, states_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mdbench.records import FrontEntry, Record
 
 __all__ = ["Equations", "Front", "FrontMember"]
+
+
+def as_written(text: str, names: Sequence[str]) -> str:
+    """Write an equation as a person would: without factors of 1, and brackets where needed.
+
+    Examples
+    --------
+    >>> as_written("((1.0 * a) + (2.5 * b))", ["a", "b"])
+    'a + 2.5*b'
+    """
+    return PlainPrinter().print(tidy(read(text, names)))
 
 
 class Equations:
@@ -58,7 +71,8 @@ class Equations:
 
     def text(self) -> str:
         """Write them as a person would, with four digits."""
-        return code(self._record, "plain", digits=4)
+        tidied = tuple(as_written(text, names_in(text)) for text in self._texts)
+        return code(self._record.model_copy(update={"equations": tidied}), "plain", digits=4)
 
     def python(self) -> str:
         """Write them as a function of Python with NumPy, in all digits."""

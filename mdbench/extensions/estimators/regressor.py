@@ -11,6 +11,7 @@ from eqverdict import parse
 from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench.data.columns import equation_names
 from mdbench.extensions.estimators.base import Estimator, name_of
+from mdbench.extensions.estimators.pictures import Curve, picture
 from mdbench.extensions.estimators.refit import refit
 
 try:
@@ -164,6 +165,18 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc] # of no types:
         """The constants of the law with their standard errors, by least squares on the rows."""
         self._fitted()
         return refit(self.equations_[0], self._columns, self._y)
+
+    def _picture(self) -> str:
+        predicted = _values(self.equations_[0], self._columns)
+        if len(self._names) > 1:
+            ends = np.array([self._y.min(), self._y.max()])
+            curve = Curve("predicted", self._y, predicted, ends, ends)
+            return picture("predicted against measured", "measured", [curve])
+        [(name, x)] = self._columns.items()
+        at = np.linspace(x.min(), x.max(), 200)
+        values = _values(self.equations_[0], {name: at})
+        curve = Curve(self.equations_.targets[0], x, self._y, at, values)
+        return picture("data and law", name, [curve])
 
     def _own_check(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Check data where scikit-learn is not installed."""

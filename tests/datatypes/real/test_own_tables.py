@@ -108,9 +108,7 @@ def test_what_is_no_table_is_said(tmp_path: Path) -> None:
         ("y [m]", "y_2"),
     ],
 )
-def test_columns_have_names_that_equations_can_have(
-    tmp_path: Path, label: str, name: str
-) -> None:
+def test_columns_have_names_that_equations_can_have(tmp_path: Path, label: str, name: str) -> None:
     path = tmp_path / "mine.csv"
     path.write_text(lines(**{label: A, "b": B, "y": Y}), encoding="utf-8")
     table = load(path, tmp_path)
@@ -130,8 +128,8 @@ def test_with_no_fold_all_rows_are_fitted_and_tested(tmp_path: Path) -> None:
     task = kind.task(dataset, "table", Protocol.STRICT)
     for split in (task.train, task.validation, task.refit, task.test):
         np.testing.assert_array_equal(split.targets[:, 0], Y)
+    kind.source()
     with pytest.raises(UsageError, match="kepler is a table of the project"):
-        kind.source()
         kind.expand_options(["kepler"], {"fold": fold.parse("none")})
     with pytest.raises(UsageError, match="or none"):
         fold.parse("nothing")

@@ -42,7 +42,7 @@ class Adapter:
         return np.column_stack([np.ones(len(problem.X)), problem.X]) @ self.weights
     def equations(self):
         return [
-            " + ".join([repr(float(w[0])), *(f"{float(v)!r}*{n}" for v, n in zip(w[1:], self.names))])
+            " + ".join(f"{float(v)!r}*{n}" for v, n in zip(w, ("1", *self.names)))
             for w in self.weights.T
         ]
 """
@@ -197,7 +197,7 @@ def test_a_field_gives_its_equation() -> None:
         (lambda: Regressor("lines", work=2).fit([[1.0], [np.nan]], [1.0, 2.0]), "NaN"),
         (lambda: Regressor("line", work=2).fit([[1.0], [2.0]], [1.0, 2.0]), "Did you mean lines"),
         (lambda: Dynamics("lines").fit([0.0, 1.0], [[1.0, 2.0]]), "Give \\(samples,\\)"),
-        (lambda: Dynamics("lines").fit([0.0, 1.0], pd.DataFrame({"t": [1.0, 2.0]})), "'t' is there"),
+        (lambda: Dynamics("lines").fit([0, 1], pd.DataFrame({"t": [1.0, 2.0]})), "'t' is there"),
         (lambda: Fields("lines").fit(np.zeros((3, 4)), np.arange(4)), "t or x is missing"),
         (lambda: Fields("lines").fit(np.zeros((3, 4)), np.arange(4), np.arange(4)), "the grid"),
     ],

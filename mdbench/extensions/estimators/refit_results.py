@@ -1,0 +1,136 @@
+"""``mdbench refit``: the best answer of results, and the constants that new data give it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mdbench import datatypes
+from mdbench.cli.results import answers_of, places_and_name
+from mdbench.data.columns import OwnNames, equation_names
+from mdbench.data.csv import read_columns
+from mdbench.errors import UsageError, did_you_mean
+from mdbench.extensions.estimators.refit import refit, refit_dynamics
+from mdbench.reports.systems import states_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from mdbench.extensions.estimators.refit import Refit
+    from mdbench.records import Record
+    from mdbench.reports.systems import AnswerNames
+
+    Array = NDArray[np.float64]
+
+
+def refit_answer(
+    what: str,
+    data: Path,
+    folders: Sequence[Path],
+    algorithm: Sequence[str],
+    *,
+    sigma: str | None = None,
+    time: str = "t",
+) -> tuple[Refit, str]:
+    """Fit the constants of the best answer of one dataset to new data.
+
+    Parameters
+    ----------
+    what
+        Results, or a dataset in `folders`.
+    data
+        A table with the columns of the equations, and their targets or states.
+    algorithm
+        Only the answers of these methods.
+    sigma
+        One standard error, or the name of a column of them; for laws of tables.
+    time
+        The column of the times, for equations of motion.
+
+    Returns
+    -------
+    Refit
+        In the names of the data.
+    str
+        The method whose answer it is.
+
+    Raises
+    ------
+    UsageError
+        If there is no such answer, or a column is missing.
+    """
+    places, name = places_and_name(what, folders)
+    answers_by_case = answers_of(places, name, algorithm)
+    systems = sorted({system for system, _ in answers_by_case})
+    if len(systems) > 1:
+        raise UsageError(
+            f"There are answers of {len(systems)} datasets: {', '.join(systems[:3])}, ...",
+            f"Name one: mdbench refit {systems[0]} {data}",
+        )
+    answers, _ = next(iter(answers_by_case.values()))
+    record = answers[0]
+    labels, table = read_columns(data)
+    columns = dict(zip(labels, table.T, strict=True))
+    columns = dict(zip(equation_names(labels), table.T, strict=True)) | columns
+    names = states_of(record)
+    if names.rates:
+        return _of_motion(record, names, columns, data, time), record.method
+    [target] = record.targets
+    needed = [target, *names.others, *([sigma] if sigma and not _number(sigma) else [])]
+    _refuse_missing(needed, columns, data)
+    [equation] = record.equations or ()
+    errors = None if sigma is None else _number(sigma) or columns[sigma]
+    known = {name: columns[name] for name in names.others}
+    if not known:
+        raise UsageError(f"{equation} has no variable.", "There is nothing to fit.")
+    return refit(equation, known, columns[target], sigma=errors), record.method
+
+
+def _of_motion(
+    record: Record, names: AnswerNames, columns: Mapping[str, Array], data: Path, time: str
+) -> Refit:
+    inputs = [name for name in names.others if name in record.names.values()]
+    if inputs:
+        raise UsageError(
+            f"The equations use the input {inputs[0]}.",
+            "refit takes equations of motion without inputs.",
+        )
+    _refuse_missing([time, *names.states], columns, data)
+    kind = datatypes.classes([record.data_type])[0]
+    internal = {f"u{place}": state for place, state in enumerate(names.states)}
+    own = OwnNames({**record.names, **internal})
+
+    def integrate(texts: Sequence[str], t: Array, start: Array) -> Array:
+        states, _ = kind.integrate(texts, t, start, None, record.options)
+        return np.asarray(states)
+
+    fitted = refit_dynamics(
+        own.all_internal(record.equations or ()),
+        list(internal),
+        columns[time],
+        np.stack([columns[name] for name in names.states], axis=1),
+        integrate,
+    )
+    texts = own.all_own(fitted.equations)
+    lines = (f"d{state}/dt = {text}" for state, text in zip(names.states, texts, strict=True))
+    return type(fitted)(
+        *(tuple(lines), fitted.before, fitted.constants, fitted.errors),
+        *(fitted.unexplained, fitted.p_value),
+    )
+
+
+def _refuse_missing(names: Sequence[str], columns: Mapping[str, Array], data: Path) -> None:
+    for name in names:
+        if name not in columns:
+            raise UsageError(f"{data} has no column {name}.", did_you_mean(name, list(columns)))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
