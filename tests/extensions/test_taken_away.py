@@ -94,6 +94,7 @@ ADDS = {
         "--runtime is 'podman'.",
     ),
     "community": ("registry board x", "No such command 'registry'."),
+    "estimators": ("refit pond new.csv", "No such command 'refit'."),
     "laboratory": ("lab rivals", "No such command 'lab'."),
     "language_models": (
         "run --algorithm llmsr --data-type ode --llm-model m",

@@ -142,9 +142,9 @@ class Front(tuple[FrontMember, ...]):
         return f"<table>{head}{rows}</table>"
 
 
-def _row(one: FrontMember) -> str:
-    mark = "✓" if one.chosen else ""
-    loss = "" if one.loss is None else f"{one.loss:.3g}"
-    nodes = "" if one.complexity is None else str(one.complexity)
-    texts = "<br>".join(f"<code>{escape(text)}</code>" for text in one.equations)
+def _row(member: FrontMember) -> str:
+    mark = "✓" if member.chosen else ""
+    loss = "" if member.loss is None else f"{member.loss:.3g}"
+    nodes = "" if member.complexity is None else str(member.complexity)
+    texts = "<br>".join(f"<code>{escape(text)}</code>" for text in member.equations)
     return f"<tr><td>{mark}</td><td>{nodes}</td><td>{loss}</td><td>{texts}</td></tr>"

@@ -158,7 +158,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         method = self._method()
         self._say_what_is_installed(method)
         folder = self._folder()
-        limits = {"work": self.work, "timeout": self.timeout}
+        limits: dict[str, Any] = {"work": self.work, "timeout": self.timeout}
         results = run(
             self.method,
             self.data_type,

@@ -16,7 +16,7 @@ from mdbench.extensions.estimators.pictures import Curve, picture
 from mdbench.reports.systems import states_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -83,9 +83,9 @@ class Dynamics(Estimator):
 
     def fit(
         self,
-        t: ArrayLike | Sequence[ArrayLike],
-        x: ArrayLike | pd.DataFrame | Sequence[ArrayLike],
-        inputs: ArrayLike | pd.DataFrame | Sequence[ArrayLike] | None = None,
+        t: Any,
+        x: Any,
+        inputs: Any = None,
     ) -> Self:
         """Find the equations.
 
@@ -133,11 +133,11 @@ class Dynamics(Estimator):
     def _picture(self) -> str:
         table = self._first
         times = table[_TIME].to_numpy()
-        given = table[list(self.inputs_)] if self.inputs_ else None
+        driven = table[list(self.inputs_)] if self.inputs_ else None
         start = table[list(self.states_)].iloc[0].to_numpy()
         with catch_warnings():
             simplefilter("ignore", RuntimeWarning)  # a solution that ends early is drawn as far
-            ahead = self.simulate(start, times, given)
+            ahead = self.simulate(start, times, driven)
         at = ahead.index.to_numpy()
         curves = [
             Curve(name, times, table[name].to_numpy(), at, ahead[name].to_numpy())
@@ -177,13 +177,11 @@ class Dynamics(Estimator):
         times = np.asarray(t, dtype=float)
         start = self._start(x0)
         names = OwnNames(record.names)
-        given = None
-        if self.inputs_:
-            given = self._inputs(inputs, len(times), names)
+        driven = self._inputs(inputs, len(times), names) if self.inputs_ else None
         own = {f"u{place}": state for place, state in enumerate(self.states_)}
         texts = OwnNames({**record.names, **own}).all_internal(self.equations_)
         states, why = datatypes.classes(["ode"])[0].integrate(
-            texts, times, start, given, record.options
+            texts, times, start, driven, record.options
         )
         if why:
             warn(f"the solution ended early: {why}", RuntimeWarning, stacklevel=2)

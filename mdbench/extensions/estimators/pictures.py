@@ -62,12 +62,12 @@ def picture(title: str, label: str, curves: Sequence[Curve]) -> str:
     names = ", ".join(one.name for one in curves)
     plot = Plot(title, Axis(x.tolist(), log=False), Axis(y.tolist(), log=False), (label, names))
     low, high = np.min(y) - np.ptp(y), np.max(y) + np.ptp(y)
-    for number, one in enumerate(curves):
-        chosen = np.linspace(0, len(one.x) - 1, min(len(one.x), _MOST)).astype(int)
-        points = list(zip(one.x[chosen].tolist(), one.y[chosen].tolist(), strict=True))
-        plot.series(number, one.name, points, joined=False, size=2.0)
-        inside = np.isfinite(one.values) & (one.values > low) & (one.values < high)
-        places = zip(one.at[inside].tolist(), one.values[inside].tolist(), strict=True)
+    for number, curve in enumerate(curves):
+        chosen = np.linspace(0, len(curve.x) - 1, min(len(curve.x), _MOST)).astype(int)
+        points = list(zip(curve.x[chosen].tolist(), curve.y[chosen].tolist(), strict=True))
+        plot.series(number, curve.name, points, joined=False, size=2.0)
+        inside = np.isfinite(curve.values) & (curve.values > low) & (curve.values < high)
+        places = zip(curve.at[inside].tolist(), curve.values[inside].tolist(), strict=True)
         path = "L".join(f"{plot.at_x(a):.1f} {plot.at_y(b):.1f}" for a, b in places)
         if path:
             plot.parts.append(f'<g class="m{number}"><path class="line" d="M{path}"/></g>')

@@ -122,7 +122,7 @@ def refit(
         raise UsageError(f"{equation} has no finite value in some rows.", "Leave these rows out.")
 
     def residuals(constants: Array) -> Array:
-        return (law.values(known, constants) - target) * weights
+        return np.asarray((law.values(known, constants) - target) * weights)
 
     deviation = float(np.sum(((target - np.mean(target)) * weights) ** 2))
     fitted = _fit(residuals, law.start, law.start, deviation, known=sigma is not None)

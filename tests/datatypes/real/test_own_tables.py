@@ -110,11 +110,12 @@ def test_what_is_no_table_is_said(tmp_path: Path) -> None:
 )
 def test_columns_have_names_that_equations_can_have(tmp_path: Path, label: str, name: str) -> None:
     path = tmp_path / "mine.csv"
-    path.write_text(lines(**{label: A, "b": B, "y": Y}), encoding="utf-8")
+    columns: dict[str, Any] = {label: A, "b": B, "y": Y}
+    path.write_text(lines(**columns), encoding="utf-8")
     table = load(path, tmp_path)
     assert table.columns == (name, "b")
-    columns = dict(zip(table.columns, table.x.T, strict=True))
-    np.testing.assert_allclose(parse(f"{name}*b", columns).evaluate(columns), Y)
+    known = dict(zip(table.columns, table.x.T, strict=True))
+    np.testing.assert_allclose(parse(f"{name}*b", known).evaluate(known), Y)
 
 
 def test_with_no_fold_all_rows_are_fitted_and_tested(tmp_path: Path) -> None:

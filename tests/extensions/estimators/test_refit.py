@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -11,11 +13,18 @@ from mdbench import datatypes
 from mdbench.errors import UsageError
 from mdbench.extensions.estimators.refit import refit, refit_dynamics
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
 pytestmark = pytest.mark.extension("estimators")
 X = np.linspace(0.5, 4.0, 80)
 
 
-def noise(seed: int, size: float) -> np.ndarray:
+def noise(seed: int, size: float) -> Array:
     return size * np.random.default_rng(seed).standard_normal(len(X))
 
 
@@ -76,7 +85,7 @@ def test_what_cannot_be_fitted_is_refused(equation: str, rows: int, message: str
         refit("2*x", {"x": X}, X, sigma=0.0)
 
 
-def integrate(texts: object, t: np.ndarray, start: np.ndarray) -> np.ndarray:
+def integrate(texts: Sequence[str], t: Array, start: np.ndarray) -> Array:
     states, _ = datatypes.classes(["ode"])[0].integrate(texts, t, start, None, {})
     return states
 
