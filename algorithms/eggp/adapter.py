@@ -15,3 +15,4 @@ class Adapter(EGraphRounds):
 
     package = "eggp"
     estimator = EGGP
+    timed = True

@@ -1,5 +1,9 @@
 """pykan as its introduction runs it: a small network, pruned and made symbolic."""
 
+import os
+import tempfile
+from pathlib import Path
+
 import sympy
 import torch
 from kan import KAN
@@ -10,6 +14,8 @@ FUNCTIONS = ["x", "x^2", "x^3", "x^4", "exp", "log", "sqrt", "tanh", "sin", "abs
 def solve(X, y, seconds):
     """Return the formula of the network."""
     del seconds
+    os.chdir(tempfile.mkdtemp())
+    Path("model").mkdir()  # pruning writes a history into it, auto_save or not
     inputs, target = torch.tensor(X, dtype=torch.float32), torch.tensor(y[:, None])
     target = target.to(torch.float32)
     data = {

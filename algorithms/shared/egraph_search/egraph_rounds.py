@@ -25,12 +25,15 @@ _EXACT = 1e-28
 _SHARE, _PATIENCE, _SLOWER = 0.25, 60.0, 8.0
 """What a search may use: this part of what is left of the budget, at most so much of it, or so many
 times what the last one took.  Some never end."""
+_LEAST_S, _ASKED, _ALLOWED, _MOST = 2.0, 0.7, 0.8, 1_000_000
+"""Seconds from which on a package that looks at the clock is given a part of them, in whole seconds,
+with so many generations; and the part at which it is ended, should it hang."""
 
 
 class EGraphRounds(WrittenFronts):
     """Searches one after the other, each of twice as many generations, until one is exact.
 
-    A search looks at no clock, and its candidates, the best expression of each size, come with its
+    Unless it is `timed`, a search looks at no clock, and its candidates, the best expression of each size, come with its
     end: so the first one is short, and of one that is ended nothing is left (the next is half as
     long).  The package is called in processes of their own only: its Haskell runtime keeps to no
     limit, changes what a process does with signals, and does not survive a fork.
@@ -47,7 +50,15 @@ class EGraphRounds(WrittenFronts):
         Largest number of samples in a search; of more, a random part is drawn.
     parameters
         Those of the estimator.
+
+    Attributes
+    ----------
+    timed
+        Whether the estimator has ``max_time``, whole seconds by the clock, after which it ends with
+        what it has: then one search takes most of the budget, as its authors run it, and another one the rest.
     """
+
+    timed: ClassVar[bool] = False
 
     estimator: ClassVar[Callable[..., Any]]
     calls: Mapping[str, str] = {"recip": "(1/({0}))"}
@@ -80,8 +91,14 @@ class EGraphRounds(WrittenFronts):
             left = self.end - begun
             if ended := left <= last:
                 break
-            allowed = min(left, max(min(_SHARE * left, _PATIENCE), _SLOWER * last))
-            search = partial(self._front_of, X, y, generations)
+            seconds = self.budget.seconds(left)
+            if type(self).timed and _LEAST_S <= seconds < math.inf:
+                settings = {"gen": _MOST, "max_time": int(_ASKED * seconds)}
+                allowed = _ALLOWED * left
+            else:
+                settings = {"gen": generations}
+                allowed = min(left, max(min(_SHARE * left, _PATIENCE), _SLOWER * last))
+            search = partial(self._front_of, X, y, settings)
             process = SearchProcess(search, self.budget, begun + allowed, self.threads)
             losses = [math.inf]
             for loss, front in process:
@@ -106,11 +123,11 @@ class EGraphRounds(WrittenFronts):
         self,
         X: Array,
         y: Array,
-        generations: int,
+        settings: Mapping[str, int],
         send: Callable[[tuple[float, list[str]]], None],
     ) -> None:
         """Send the least loss and the front of a search: in a process that may call the package."""
-        model = type(self).estimator(**self._parameters, gen=generations)
+        model = type(self).estimator(**self._parameters, **settings)
         model.fit(X, y)
         texts = [str(text).lower() for text in model.results["Expression"]]
         send((float(model.results["loss_train"].min()), texts))
