@@ -26,16 +26,16 @@ _SHARE, _PATIENCE, _SLOWER = 0.25, 60.0, 8.0
 """What a search may use: this part of what is left of the budget, at most so much of it, or so many
 times what the last one took.  Some never end."""
 _LEAST_S, _ASKED, _ALLOWED, _MOST = 2.0, 0.7, 0.8, 1_000_000
-"""Seconds from which on a package that looks at the clock is given a part of them, in whole seconds,
-with so many generations; and the part at which it is ended, should it hang."""
+"""Seconds from which on a package that looks at the clock is given a part of them, in whole
+seconds, with so many generations; and the part at which it is ended, should it hang."""
 
 
 class EGraphRounds(WrittenFronts):
     """Searches one after the other, each of twice as many generations, until one is exact.
 
-    Unless it is `timed`, a search looks at no clock, and its candidates, the best expression of each size, come with its
-    end: so the first one is short, and of one that is ended nothing is left (the next is half as
-    long).  The package is called in processes of their own only: its Haskell runtime keeps to no
+    Unless it is `timed`, a search looks at no clock, and its candidates, the best expression of
+    each size, come with its end: so the first one is short, and of one that is ended nothing is
+    left (the next is half as long).  The package is called in processes of their own only: its Haskell runtime keeps to no
     limit, changes what a process does with signals, and does not survive a fork.
 
     Parameters
@@ -54,8 +54,9 @@ class EGraphRounds(WrittenFronts):
     Attributes
     ----------
     timed
-        Whether the estimator has ``max_time``, whole seconds by the clock, after which it ends with
-        what it has: then one search takes most of the budget, as its authors run it, and another one the rest.
+        Whether the estimator has ``max_time``, whole seconds by the clock, after which it ends
+        with what it has: then one search takes most of the budget, as its authors run it, and
+        another one what is left.
     """
 
     timed: ClassVar[bool] = False
