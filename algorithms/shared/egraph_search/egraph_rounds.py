@@ -35,8 +35,9 @@ class EGraphRounds(WrittenFronts):
 
     Unless it is `timed`, a search looks at no clock, and its candidates, the best expression of
     each size, come with its end: so the first one is short, and of one that is ended nothing is
-    left (the next is half as long).  The package is called in processes of their own only: its Haskell runtime keeps to no
-    limit, changes what a process does with signals, and does not survive a fork.
+    left (the next is half as long).  The package is called in processes of their own only: its
+    Haskell runtime keeps to no limit, changes what a process does with signals, and does not
+    survive a fork.
 
     Parameters
     ----------
