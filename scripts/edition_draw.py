@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 from mdbench.datatypes.srsd.indistinguishable import indistinguishable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 SEED: Final = "mdbench edition 2, long table"
 _DATASETS: Final = Path(__file__).resolve().parent.parent / "datasets"
+AGAIN: Final = ("systems", "laws", "surfaces", "fields", "tables")
+"""Parts of which a third is run with a second seed."""
 _FEW: Final = 2
 """Variables of a law that has few."""
 
@@ -84,7 +86,7 @@ def draws() -> dict[str, list[str]]:
     tables = dict(_cases("real", lambda table: f"{len(table['columns'])} inputs"))
     tables.pop("kepler-binaries")  # four rows of three inputs
     longest = drawn(laws, 30)
-    return {
+    parts = {
         "systems": drawn(systems, 20),
         "laws": longest,
         "laws with 300 reference seconds": drawn({name: laws[name] for name in longest}, 15),
@@ -92,6 +94,13 @@ def draws() -> dict[str, list[str]]:
         "fields": drawn(fields, 6),
         "tables": drawn(tables, 8),
     }
+    parts |= {f"{name} with a second seed": third(parts[name]) for name in AGAIN}
+    return parts
+
+
+def third(cases: Sequence[str]) -> list[str]:
+    """Return a third of the cases, rounded up: the first by the hash that drew them."""
+    return sorted(sorted(cases, key=_hash)[: -(-len(cases) // 3)])
 
 
 def main() -> int:

@@ -25,8 +25,28 @@ def test_the_study_has_the_cases_that_are_drawn() -> None:
             "tables",
         )
     ]
-    assert [len(cases) for cases in lists.values()] == [20, 30, 15, 20, 6, 8]
+    assert [len(cases) for cases in lists.values()] == [20, 30, 15, 20, 6, 8, 7, 10, 7, 2, 3]
     assert set(lists["laws with 300 reference seconds"]) < set(lists["laws"])
+
+
+def test_noise_and_second_seeds_are_of_the_drawn_cases() -> None:
+    lists = draws()
+    noise, seeds = (
+        tomllib.loads((ROOT / "studies" / f"edition-2-{name}.toml").read_text(encoding="utf-8"))
+        for name in ("noise", "seeds")
+    )
+    assert [grid["dataset"] for grid in noise["grid"]] == [
+        lists[name] for name in ("laws", "laws", "systems", "fields")
+    ]
+    assert [grid["dataset"] for grid in seeds["grid"]] == [
+        lists[f"{name} with a second seed"]
+        for name in ("systems", "laws", "surfaces", "fields", "tables")
+    ]
+    # Methods and budgets of second seeds are those of the long table.
+    by_type = {grid["data_type"]: grid for grid in reversed(STUDY["grid"]) if grid["work"] != 300}
+    for grid in seeds["grid"]:
+        for key in ("algorithm", "work"):
+            assert grid[key] == by_type[grid["data_type"]][key]
 
 
 @pytest.mark.parametrize("count", [1, 3, 7, 20, 36])
