@@ -15,4 +15,3 @@ class Adapter(EGraphRounds):
 
     package = "eggp"
     estimator = EGGP
-    timed = True

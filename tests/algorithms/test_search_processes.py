@@ -173,7 +173,8 @@ def test_searches_get_longer_until_one_is_exact(name: str) -> None:
     np.testing.assert_allclose(values(equation, question), law)
     np.testing.assert_allclose(predictions[:, 0], law)
     assert offered[0] == repr(float(law.mean()))
-    assert [f"(v0 * {gen})" in offered for gen in (first, 2 * first, 4 * first)] == [1, 1, 0]
+    # A search that takes no time is followed by one of 25 times its generations.
+    assert [f"(v0 * {gen})" in offered for gen in (first, 25 * first)] == [1, 0]
     assert not method.stopped_early
 
 
@@ -191,21 +192,6 @@ def test_a_search_that_hangs_costs_a_part_of_the_budget(tmp_path: Path) -> None:
         method.fit(problem(X, X[:, 0], time_limit=2.0))
         assert method.equations() == ["v0"]
         assert not method.stopped_early
-
-
-@pytest.mark.parametrize(("limit", "seconds"), [(4.0, {2}), (10.0, {6, 7}), (3.0, {1, 2})])
-def test_a_package_that_looks_at_the_clock_is_given_most_of_the_budget(
-    limit: float, seconds: set[int]
-) -> None:
-    def fit(search: Any) -> tuple[list[str], list[float]]:
-        # What it was asked comes back in its answer: it runs in a process of its own.
-        return [f"(x0 * {search.parameters.get('max_time', 0)}.0)"], [1e-31]
-
-    with adapter("eggp", eggp=package("eggp", fit)) as found:
-        method = made("eggp", found)
-        method.fit(problem(X, X[:, 0], time_limit=limit))
-        offered = [each.equations[0] for each in method.candidates()]
-    assert {f"(v0 * {number})" for number in seconds} & {*offered}
 
 
 def test_what_ends_all_searches_leaves_the_mean() -> None:

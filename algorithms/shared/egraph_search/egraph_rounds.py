@@ -22,20 +22,20 @@ __all__ = ["EGraphRounds"]
 
 _EXACT = 1e-28
 """An error over the mean square of the target that is rounding: nothing is left to be found."""
-_SHARE, _PATIENCE, _SLOWER = 0.25, 60.0, 8.0
-"""What a search may use: this part of what is left of the budget, at most so much of it, or so many
-times what the last one took.  Some never end."""
-_LEAST_S, _ASKED, _ALLOWED, _MOST = 2.0, 0.7, 0.8, 1_000_000
-"""Seconds from which on a package that looks at the clock is given a part of them, in whole
-seconds, with so many generations; and the part at which it is ended, should it hang."""
+_SHARE, _SLOWER = 0.25, 2.0
+"""What a search may use before it is ended, as some never end by themselves: this part of what is
+left of the budget, or so many times what it should take."""
+_USED, _GROWTH, _MORE = 0.5, 1.5, 25
+"""The next search should take this part of what is left.  A generation of it takes so many times
+what one took before, and it has at most so many times the generations."""
 
 
 class EGraphRounds(WrittenFronts):
-    """Searches one after the other, each of twice as many generations, until one is exact.
+    """Searches one after the other, until one is exact; each as long as half of the budget lets it.
 
-    Unless it is `timed`, a search looks at no clock, and its candidates, the best expression of
-    each size, come with its end: so the first one is short, and of one that is ended nothing is
-    left (the next is half as long).  The package is called in processes of their own only: its
+    A search looks at no clock, and its candidates, the best expression of each size, come with its
+    end: so the first one is short and measures how long a generation takes, and of one that is
+    ended nothing is left (the next is half as long).  The package is called in processes of their own only: its
     Haskell runtime keeps to no limit, changes what a process does with signals, and does not
     survive a fork.
 
@@ -51,16 +51,7 @@ class EGraphRounds(WrittenFronts):
         Largest number of samples in a search; of more, a random part is drawn.
     parameters
         Those of the estimator.
-
-    Attributes
-    ----------
-    timed
-        Whether the estimator has ``max_time``, whole seconds by the clock, after which it ends
-        with what it has: then one search takes most of the budget, as its authors run it, and
-        another one what is left.
     """
-
-    timed: ClassVar[bool] = False
 
     estimator: ClassVar[Callable[..., Any]]
     calls: Mapping[str, str] = {"recip": "(1/({0}))"}
@@ -86,21 +77,15 @@ class EGraphRounds(WrittenFronts):
         del target, limit
         self._front = [repr(float(np.mean(y)))]  # for a budget in which no search ends
         size = float(np.mean(y**2)) or 1.0
-        generations, last = self._generations, 0.0
+        generations, last, taken = self._generations, 0.0, 0.0
         ended = False
         for _ in range(self._rounds):
             begun = self.budget.spent()
             left = self.end - begun
             if ended := left <= last:
                 break
-            seconds = self.budget.seconds(left)
-            if type(self).timed and _LEAST_S <= seconds < math.inf:
-                settings = {"gen": _MOST, "max_time": int(_ASKED * seconds)}
-                allowed = _ALLOWED * left
-            else:
-                settings = {"gen": generations}
-                allowed = min(left, max(min(_SHARE * left, _PATIENCE), _SLOWER * last))
-            search = partial(self._front_of, X, y, settings)
+            allowed = min(left, max(_SHARE * left, _SLOWER * taken * generations))
+            search = partial(self._front_of, X, y, generations)
             process = SearchProcess(search, self.budget, begun + allowed, self.threads)
             losses = [math.inf]
             for loss, front in process:
@@ -110,9 +95,13 @@ class EGraphRounds(WrittenFronts):
                 break
             ended = process.stopped
             if ended:
-                generations = max(1, generations // 2)
-            else:
-                generations, last = 2 * generations, self.budget.spent() - begun
+                generations, last = max(1, generations // 2), 0.0
+                continue
+            spent = self.budget.spent()
+            taken = _GROWTH * (spent - begun) / generations
+            wanted = (self.end - spent) * _USED / taken if taken else math.inf
+            last = spent - begun if wanted <= generations else 0.0
+            generations = int(min(max(generations, wanted), _MORE * generations))
         self.stopped_early |= ended
         return self._front
 
@@ -125,11 +114,11 @@ class EGraphRounds(WrittenFronts):
         self,
         X: Array,
         y: Array,
-        settings: Mapping[str, int],
+        generations: int,
         send: Callable[[tuple[float, list[str]]], None],
     ) -> None:
         """Send the least loss and the front of a search: in a process that may call the package."""
-        model = type(self).estimator(**self._parameters, **settings)
+        model = type(self).estimator(**self._parameters, gen=generations)
         model.fit(X, y)
         texts = [str(text).lower() for text in model.results["Expression"]]
         send((float(model.results["loss_train"].min()), texts))
