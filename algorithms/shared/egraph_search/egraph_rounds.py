@@ -35,9 +35,9 @@ class EGraphRounds(WrittenFronts):
 
     A search looks at no clock, and its candidates, the best expression of each size, come with its
     end: so the first one is short and measures how long a generation takes, and of one that is
-    ended nothing is left (the next is half as long).  The package is called in processes of their own only: its
-    Haskell runtime keeps to no limit, changes what a process does with signals, and does not
-    survive a fork.
+    ended nothing is left (the next is half as long).  The package is called in processes of their
+    own only: its Haskell runtime keeps to no limit, changes what a process does with signals, and
+    does not survive a fork.
 
     Parameters
     ----------
