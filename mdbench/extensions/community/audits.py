@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from mdbench.errors import RecordsError, first_fault
 from mdbench.extensions.community.signatures import salt_of, signer_of
-from mdbench.records import Record, Status, key_of
+from mdbench.records import Record, key_of
 from mdbench.runs.reproduce import Agreement, compare_records
 from mdbench.runs.spec import JobSpec
 
@@ -32,6 +32,8 @@ _LARGEST: Final = 2**26
 _DECIDES: Final = frozenset({Agreement.SAME, Agreement.NEARLY})
 
 _OTHER: Final = "another result"
+_HALF: Final = 0.5
+"""Part of its limit from which on a job may be ended on another machine."""
 
 Outcome = Literal["equal", "different", "undecided"]
 
@@ -156,7 +158,8 @@ def outcome_of(before: Record, job: RerunJob, after: Record) -> tuple[Outcome, s
 
     Where the answer depends on how far a method came in its time, or on chance that no seed
     holds, another answer proves nothing.  Then only an answer where there was none, or none where
-    there was one, is a difference.
+    there was one, is a difference.  A job that is done here long before its limit was not ended by
+    it elsewhere, whatever its record states.
 
     Parameters
     ----------
@@ -177,12 +180,19 @@ def outcome_of(before: Record, job: RerunJob, after: Record) -> tuple[Outcome, s
     for part in VERSION:
         if before.key_parts.get(part) != after.key_parts.get(part):
             return "undecided", f"the method here has another {part}"
-    ended = {Status.PARTIAL, Status.TIMEOUT} & {before.status, after.status}
+    ended = (before.cut_off or after.cut_off) and _share_used(after) >= _HALF
     if before.answered != after.answered and not ended:
         return "different", f"{before.status} in the bundle, {after.status} here"
     if not job.repeatable or agreed.sameness is Agreement.CHAOTIC:
         return "undecided", "the method's answers differ from run to run"
     return ("undecided", "the job was ended by its limit") if ended else ("different", _OTHER)
+
+
+def _share_used(record: Record) -> float:
+    """Return how much of its time or work a job has used, of whichever it has used most."""
+    budget, measured = record.budget, record.measured
+    pairs = ((measured.work_s, budget.work_s), (measured.wall_s, budget.timeout_s))
+    return max((used / limit for used, limit in pairs if used and limit), default=0.0)
 
 
 def _why_it_decides_nothing(before: Record, after: Record) -> str:
@@ -216,8 +226,11 @@ def check_sample(audit: Audit, signer: str, signers: Path, records: Sequence[Rec
         raise RecordsError("its salt does not follow from the auditor's key: give --sign to audit")
     if signer_of(draw_text(audit.bundle), audit.draw, signers) != signer:
         raise RecordsError("its salt is by another key than its signature")
-    wanted = Sample(audit.share, audit.least, audit.salt).of(records, audit.bundle)
-    if {job.key for job in audit.jobs} != {record.key for record in wanted}:
+    chosen = Sample(audit.share, audit.least, audit.salt).of(records, audit.bundle)
+    wanted = {record.key: job_of(record) for record in chosen}
+    if {job.key: job_of(job.record) for job in audit.jobs} != wanted or len(audit.jobs) != len(
+        wanted
+    ):
         raise RecordsError(
             f"its {len(audit.jobs)} jobs are not the {len(wanted)} of the sample that follows from "
             "the bundle, the salt and the share"

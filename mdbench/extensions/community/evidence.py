@@ -36,7 +36,7 @@ class JudgedRecord:
     claimed_wall_s
         The time that its bundle states, in seconds.
     trust, reason
-        Its class, and why it is no better one.
+        Its class, and why it is no better one; or why an audit could not decide.
     refuted
         What was found instead, where a job that was run again left another result.
     """
@@ -89,10 +89,8 @@ class Evidence:
             return judged
         return [
             record
-            if record.trust is Trust.RERUN
-            else replace(
-                record, trust=Trust.CLAIMED, reason=record.refuted or record.reason or doubt
-            )
+            if record.trust in {Trust.RERUN, Trust.CLAIMED}
+            else replace(record, trust=Trust.CLAIMED, reason=record.refuted or doubt)
             for record in judged
         ]
 
@@ -115,6 +113,8 @@ class Evidence:
             )
         for rerun, why in outcomes["different"]:
             return replace(without_times, refuted=f"run again by {rerun.auditor}: {why}")
+        for rerun, why in outcomes["undecided"]:
+            return replace(without_times, reason=f"run again by {rerun.auditor}, undecided: {why}")
         return without_times
 
 
