@@ -51,6 +51,9 @@ class Adapter:
 LINE = ["--data-type", "ode", "--work", "20"]
 DATASETS = ["rc-circuit", "autocatalysis", "harmonic-oscillator-damping"]
 
+HONEST: dict[str, bytes] = {}
+"""The results files of one run: the same methods leave the same records in each workspace."""
+
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
 
 
@@ -137,7 +140,12 @@ def scene(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.setenv("COLUMNS", "200")
     add_method(command_line, "mean", MEAN)
     add_method(command_line, "other", MEAN.replace("mean(axis=0)", "max(axis=0)"))
-    assert main(["run", "--algorithm", "mean", "other", *LINE, "--dataset", *DATASETS]) == 0
+    if not HONEST:
+        assert main(["run", "--algorithm", "mean", "other", *LINE, "--dataset", *DATASETS]) == 0
+        HONEST.update({path.name: path.read_bytes() for path in Path("results").glob("*.jsonl")})
+    Path("results").mkdir(exist_ok=True)
+    for name, content in HONEST.items():
+        Path("results", name).write_bytes(content)
     for name in ("alice", "mallory"):
         make_key(name)
     Path("registry").mkdir()
