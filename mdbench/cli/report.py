@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.markup import escape
 
 from mdbench import datatypes, methods
+from mdbench.cli.conflicts import Conflict, conflict_lines, conflicts_of_jobs, torn_lines
 from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, without_garbage_collection
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.classes import Category, RecordFilter, by_category, latest
-from mdbench.reports.combine import flatten, write_table
+from mdbench.reports.combine import CONFLICT, flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies
 from mdbench.reports.export import csv_tables, latex_tables, markdown_tables
@@ -46,23 +47,40 @@ ALL = RecordFilter()
 
 def combine_records(
     places: Sequence[Path], out: Path, console: Console, wanted: RecordFilter = ALL
-) -> None:
-    """Write all records of folders and bundles as one table."""
+) -> int:
+    """Write all records of folders and bundles as one table.
+
+    Returns
+    -------
+    int
+        The exit status: not 0 where two files have different results of one job.
+    """
     records = read_places(places)
     kept = {id(record) for record in wanted.of([record for _, record in records], names_of(places))}
     records = [(path, record) for path, record in records if id(record) in kept]
+    conflicts = conflicts_of_jobs(records, _workspace())
+    files_by_key = {conflict.record.key: conflict.files for conflict in conflicts}
     whole = places[0].is_dir() or is_bundle(places[0])
     base = (places[0] if whole else places[0].parent) if len(places) == 1 else None
     rows = [
         flatten((path if base is None else path.relative_to(base)).as_posix(), record)
+        | {CONFLICT: " ".join(str(x) for x in files_by_key.get(record.key, ()) if x != path)}
         for path, record in records
     ]
     write_table(rows, out)
     files = len({path for path, _ in records})
+    for line in [*conflict_lines(conflicts), *torn_lines(places)]:
+        console.print(escape(line), style="yellow", soft_wrap=True)
     console.print(
         f"{counted(len(rows), 'record')} of {counted(files, 'file')} in {escape(str(out))}",
         soft_wrap=True,
     )
+    return _exit_of(conflicts)
+
+
+def _exit_of(conflicts: Sequence[Conflict]) -> int:
+    failed = any(conflict.decides for conflict in conflicts)
+    return Exit.NOT_AS_WISHED if failed else Exit.DONE
 
 
 @without_garbage_collection()
@@ -75,17 +93,34 @@ def write_report(
     text: bool,
     json_: bool = False,
     wanted: RecordFilter = ALL,
-) -> None:
-    """Write the page, or print the leaderboards."""
+) -> int:
+    """Write the page, or print the leaderboards.
+
+    Returns
+    -------
+    int
+        The exit status: not 0 where two files have different results of one job.
+    """
     rows = _rows_of(places)
-    results = latest(wanted.of([record for _, record in rows], names_of(places)))
+    chosen = wanted.of([record for _, record in rows], names_of(places))
+    asked = {id(record) for record in chosen}
+    asked_rows = [row for row in rows if id(row[1]) in asked]
+    job_conflicts = conflicts_of_jobs(asked_rows, _workspace())
+    results = latest(chosen)
     goes_on = any(map(_goes_on, places))
-    for line in [*versions(rows), *conflicts(results), *_misfits(results)]:
+    for line in [
+        *versions(rows),
+        *conflict_lines(job_conflicts),
+        *torn_lines(places),
+        *conflicts(results),
+        *_misfits(results),
+    ]:
         console.print(escape(line), style="yellow", soft_wrap=True)
     if json_:
         boards = leaderboards_of(results, _workspace())
         by_name = {name: _board_json(board) for name, board in boards.items()}
         found = {"schema": 1, "results": len(results), "in_progress": goes_on}
+        found["conflicts"] = [conflict.as_json() for conflict in job_conflicts]
         print(json.dumps(found | {"data_types": by_name}))
     if text:
         if goes_on:
@@ -107,7 +142,7 @@ def write_report(
             for table in (table for section in sections() for table in section.tables(shown)):
                 console.print(table)
     if out is None:
-        return
+        return _exit_of(job_conflicts)
     with opened_all(places) as opened:
         html = html_of(results, title=title, places=[*opened.values()], in_progress=goes_on)
     write(out, html)
@@ -115,6 +150,7 @@ def write_report(
     console.print(
         f"{counted(len(results), 'result')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
     )
+    return _exit_of(job_conflicts)
 
 
 def _misfits(results: Sequence[Record]) -> list[str]:

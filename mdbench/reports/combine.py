@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMATS = (".csv", ".parquet")
+CONFLICT = "conflict"
+"""The column with the other files that have another result of the job."""
 
 _SPREAD = {"options", "metrics", "selection", "measured", "budget", "llm"}
 """Objects whose keys become columns of their own, such as ``measured.wall_s``."""
@@ -105,7 +107,7 @@ def read_rows(path: Path) -> list[tuple[str, Record]]:
 def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     record: dict[str, Any] = {name: {} for name in _SPREAD & {n.partition(".")[0] for n in row}}
     for name, cell in row.items():
-        if cell == "" or name == "file":
+        if cell == "" or name in {"file", CONFLICT}:
             continue
         text = cell[1:] if cell[0] == "'" and cell[1:].startswith(_FORMULA) else cell
         group, _, inner = name.partition(".")

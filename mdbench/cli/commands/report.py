@@ -30,7 +30,7 @@ def report(
     ] = False,
     study: OfStudies = None,
     budget: OfBudget = None,
-) -> None:
+) -> int:
     """Compare methods: one HTML page that needs no network, or text."""
     from mdbench.cli.report import write_report
     from mdbench.reports.classes import RecordFilter
@@ -39,7 +39,7 @@ def report(
     console = Console(highlight=False, stderr=json)
     wanted = RecordFilter(study or (), budget)
     places = results or RESULTS
-    write_report(places, page, console, title=title, text=text, json_=json, wanted=wanted)
+    return write_report(places, page, console, title=title, text=text, json_=json, wanted=wanted)
 
 
 @with_methods
@@ -73,12 +73,12 @@ def combine(
     results: Places = None,
     study: OfStudies = None,
     budget: OfBudget = None,
-) -> None:
+) -> int:
     """Write all records of folders and bundles as one table, failures too."""
     from mdbench.cli.report import combine_records
     from mdbench.reports.classes import RecordFilter
 
-    combine_records(
+    return combine_records(
         results or RESULTS, out, Console(highlight=False), RecordFilter(study or (), budget)
     )
 
