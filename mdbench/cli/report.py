@@ -8,6 +8,7 @@ import math
 import os
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.markup import escape
@@ -29,11 +30,13 @@ from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.sections import Shown, folders_of, sections
 from mdbench.reports.sets import sets_table
+from mdbench.runs.plan import make_plan
+from mdbench.runs.spec import JobSpec
+from mdbench.runs.study import Study
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from rich.console import Console
 
@@ -489,12 +492,14 @@ def write_archive(
             f"--out is {str(out)!r}, and a bundle is a ZIP archive.",
             f"Give it a name that ends so: --out {out.name.partition('.')[0] or 'results'}.zip",
         )
+    workspace = Workspace.find()
     here = {
         name: method
-        for name, method in methods.discover(Workspace.find().algorithms).items()
+        for name, method in methods.discover(workspace.algorithms).items()
         if not isinstance(method, MethodError)
     }
     results = read_results(places, wanted=RecordFilter(studies_asked))
+    jobs, jobs_left = _jobs_of(studies_asked, results, workspace)
     with opened_all(places) as found:
         page = html_of(results, title=title, places=[*found.values()])
     made = write_bundle(
@@ -506,12 +511,18 @@ def write_archive(
         title=title,
         authors=authors,
         logs=logs,
+        jobs_left=jobs_left,
     )
     size = made.size / 1e6
     console.print(
         f"{counted(made.records, 'record')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
     )
     console.print(f"SHA-256 {made.sha256}", soft_wrap=True)
+    if jobs_left:
+        console.print(
+            f"[yellow]{jobs_left} of {counted(jobs, 'job')} of the study have no record.[/]",
+            soft_wrap=True,
+        )
     if made.changed:
         console.print(
             f"Folders not in it, as records were made with others: {', '.join(made.changed)}",
@@ -521,3 +532,20 @@ def write_archive(
         console.print(
             f"Own data, which are not in it: {escape(', '.join(made.own_data))}", soft_wrap=True
         )
+
+
+def _jobs_of(
+    studies_asked: Sequence[str], results: Sequence[Record], workspace: Workspace
+) -> tuple[int, int]:
+    """Return how many jobs the files of studies ask for, and how many have no record.
+
+    Studies of methods or data that are not here are passed over.
+    """
+    jobs: set[JobSpec] = set()
+    for path in filter(Path.is_file, map(Path, studies_asked)):
+        with contextlib.suppress(MdbenchError):
+            jobs |= {
+                replace(job, study=None) for job in make_plan(Study.read(path), workspace).jobs
+            }
+    done = {replace(JobSpec.of(record), study=None) for record in results} if jobs else set()
+    return len(jobs), len(jobs - done)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import zipfile
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,31 @@ def test_what_is_no_failed_reproduction_says_so(
     for line in (["report", *places, "--text"], ["combine", *places, "--out", "t.csv"]):
         assert main(line) == Exit.DONE
         assert ("another result" in capsys.readouterr().out) is (case == "ended by a limit")
+
+
+def test_a_bundle_with_a_part_of_its_study_says_so(
+    genuine: list[Record], capsys: pytest.CaptureFixture[str]
+) -> None:
+    del genuine
+    study = (
+        'schema = 1\nalgorithm = "zero"\ndata_type = "ode"\nwork = 20\n'
+        f"dataset = {json.dumps(DATASETS)}\n"
+    )
+    Path("s.toml").write_text(study, encoding="utf-8")
+    line = ["run", "--study", "s.toml", "--result-dir", "c"]
+    assert main(line) == Exit.DONE
+    path = Path("c/zero-ode.jsonl")
+    whole = path.read_text(encoding="utf-8")
+    for text, left in ((whole, 0), (whole.splitlines(keepends=True)[0], 1)):
+        path.write_text(text, encoding="utf-8")
+        capsys.readouterr()
+        assert main(["bundle", "c", "--study", "s.toml", "--out", "b.zip"]) == Exit.DONE
+        printed = capsys.readouterr().out
+        assert ("1 of 2 jobs of the study have no record" in printed) is bool(left)
+        with zipfile.ZipFile("b.zip") as archive:
+            assert json.loads(archive.read("bundle.json"))["jobs_left"] == left
+            citation = archive.read("CITATION.cff").decode()
+        assert ("1 job of the study without a record" in citation) is bool(left)
 
 
 def test_a_last_line_that_is_cut_off_is_named(
