@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from mdbench.methods import Method
 
-TOLD = {"jobs_left": 0, 
+TOLD = {
     "title": 'A: "b" # c', "mdbench": "1.0", "last": "2026-11-22", "methods": ["sindy"],
-    "data_types": ["ode"], "results": 3,
+    "data_types": ["ode"], "results": 3, "jobs_left": 0,
 }  # fmt: skip
 
 

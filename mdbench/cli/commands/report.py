@@ -105,11 +105,16 @@ def export(
     asked: dict[Literal["latex", "markdown", "csv"], bool]
     asked = {"latex": latex, "markdown": markdown, "csv": csv}
     forms = [form for form, chosen in asked.items() if chosen]
+    by_ending: dict[str, Literal["latex", "markdown", "csv"]]
+    by_ending = {".tex": "latex", ".md": "markdown", ".csv": "csv"}
+    if not forms and out is not None and out.suffix.lower() in by_ending:
+        forms = [by_ending[out.suffix.lower()]]
     if len(forms) != 1:
         options = " and ".join(f"--{form}" for form in forms)
         raise UsageError(
             f"export got {options}." if forms else "export got no form to write.",
-            "Give one of --latex, --markdown and --csv.",
+            "Give one of --latex, --markdown and --csv, or --out FILE that ends in .tex, .md or "
+            ".csv.  All records as one table: mdbench combine --out all.csv",
         )
     if published and not markdown:
         raise UsageError("--published is of --markdown.", "Give --markdown --published.")
