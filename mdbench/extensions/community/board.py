@@ -21,6 +21,7 @@ from mdbench import __version__
 from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.errors import counted
 from mdbench.extensions.community.checks import Trust
+from mdbench.extensions.community.editions import TABLE
 from mdbench.extensions.community.evidence import Evidence, count_by_trust, share_run_again
 from mdbench.records import comparable
 from mdbench.reports.classes import class_of
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from mdbench.records import Record
 
 PAGE: Final = "index.html"
-TABLE: Final = "records.csv"
 _ORDER: Final = list(Trust)
 _MOST_CONFLICTS: Final = 200
 """Conflicts that the page shows."""
@@ -261,7 +261,7 @@ def make_site(
         left_out=content.left_out,
         trusts=list(Trust),
     )
-    files[TABLE] = _table(pairs)
+    files[TABLE] = _table(pairs, metrics)
     return files
 
 
@@ -322,16 +322,20 @@ def _claimed_rows(
     ]
 
 
-def _table(pairs: Iterable[tuple[BoardRow, JudgedRecord]]) -> str:
+def _table(
+    pairs: Iterable[tuple[BoardRow, JudgedRecord]], metrics: Mapping[str, Sequence[MetricSpec]]
+) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     names = ("key", "data_type", "method", "system", "part", "snr_db", "seed", "status")
-    times = ("wall_s", "claimed_wall_s")
-    table.writerow([*names, *times, "trust", "division", "bundles", "reason"])
+    more = ("score", "data", "wall_s", "claimed_wall_s", "trust", "division", "bundles", "reason")
+    table.writerow([*names, *more])
     for row, judged in pairs:
         record = judged.record
         own = [getattr(record, name) for name in names]
-        seconds = record.measured.wall_s, judged.claimed_wall_s
-        rest = judged.trust, division_of(record), " ".join(row.bundles), judged.reason
-        table.writerow([*own, *seconds, *rest])
+        primary = next(iter(metrics.get(record.data_type, ())), None)
+        score = record.metrics.get(primary.name) if primary else None
+        measured = score, record.key_parts.get("dataset"), record.measured.wall_s
+        last = judged.trust, division_of(record), " ".join(row.bundles), judged.reason
+        table.writerow([*own, *measured, judged.claimed_wall_s, *last])
     return text.getvalue()

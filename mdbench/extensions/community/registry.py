@@ -32,6 +32,7 @@ from mdbench.extensions.community.audits import (
 )
 from mdbench.extensions.community.board import PAGE, make_site, name_of
 from mdbench.extensions.community.checks import Trust
+from mdbench.extensions.community.editions import EDITION, difference, edition_of
 from mdbench.extensions.community.evidence import Evidence, count_by_trust
 from mdbench.extensions.community.signatures import salt_of, sign, signature_of
 from mdbench.extensions.community.store import (
@@ -259,6 +260,7 @@ def make_board(
         wanted=_asked_by(study, workspace) if study.is_file() else None,
         warnings=(warnings := _warnings(registry)),
     )
+    files[EDITION] = json.dumps(edition_of(registry, records), indent=1) + "\n"
     for name, text in files.items():
         write(out / name, text)
     if json_:
@@ -282,6 +284,14 @@ def make_board(
         soft_wrap=True,
     )
     return Exit.DONE
+
+
+def show_difference(before: Path, after: Path, console: Console) -> int:
+    """Print what differs between two editions of a board."""
+    lines = difference(before, after).lines()
+    for line in lines or ["Nothing differs."]:
+        console.print(escape(line), soft_wrap=True)
+    return Exit.NOT_AS_WISHED if lines else Exit.DONE
 
 
 def _warnings(registry: Path) -> list[str]:

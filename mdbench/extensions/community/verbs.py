@@ -107,6 +107,16 @@ def board(
     return make_board(registry, out, console, title=title, n_jobs=read_n_jobs(n_jobs), json_=json)
 
 
+def difference(
+    before: Annotated[Path, typer.Argument(metavar="A", help="A site of board.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="A later one.")],
+) -> int:
+    """Show what differs between two editions of a board: what they were made of, and results."""
+    from mdbench.extensions.community.registry import show_difference
+
+    return show_difference(before, after, Console(highlight=False))
+
+
 def certify(
     results: Annotated[
         list[Path], typer.Argument(metavar="RESULTS...", help="Folders of results, or bundles.")

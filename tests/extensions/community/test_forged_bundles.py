@@ -612,3 +612,40 @@ def test_equal_bundles_are_one_row_and_the_order_of_submission_decides_nothing(
     for name, content in sorted(files.items(), reverse=True):
         Path("registry/bundles", name).write_bytes(content)
     assert scene.board() == board
+
+
+def test_two_editions_of_a_board_are_held_against_each_other(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def board(out: str) -> None:
+        assert main(["registry", "board", "registry", "--out", out]) == Exit.DONE
+
+    def difference(before: str, after: str) -> list[str]:
+        capsys.readouterr()
+        status = main(["registry", "difference", before, after])
+        lines = capsys.readouterr().out.splitlines()
+        assert status == (Exit.DONE if lines == ["Nothing differs."] else Exit.NOT_AS_WISHED)
+        return lines
+
+    submission = scene.submit(scene.mean, "honest")
+    board("one")
+    board("same")
+    assert difference("one", "same") == ["Nothing differs."]
+    other = scene.submit(scene.other, "other")
+    scene.add_audit("honest", share=0.1)
+    board("two")
+    lines = difference("one", "two")
+    assert f"added {other.sha256}.zip" in lines
+    assert "mean: 1 with another trust" in lines
+    assert "other: 3 added" in lines
+    assert not any(submission.sha256 in line for line in lines)
+    assert f"removed {other.sha256}.zip" in difference("two", "one")
+    # What a board was made of is named where it is another.
+    edition = json.loads(Path("two/edition.json").read_text(encoding="utf-8"))
+    edition["scorers"]["ode"] = "99"
+    Path("two/edition.json").write_text(json.dumps(edition), encoding="utf-8")
+    assert any(line.startswith("scorer of ode: 99 -> ") for line in difference("two", "one"))
+    for content in ("", "{}", '{"schema": 1, "files": 3}'):
+        Path("two/edition.json").write_text(content, encoding="utf-8")
+        assert main(["registry", "difference", "one", "two"]) == Exit.ERROR
+    assert main(["registry", "difference", "one", "nothing"]) == Exit.ERROR
