@@ -121,11 +121,11 @@ def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
 def torn_lines(places: Iterable[Path]) -> list[str]:
     """Return which files end in a piece of a line, which is left out."""
     lines = []
-    for place in places:
+    for folder in places:
         with suppress(OSError, UsageError):  # a folder of bundles has no results files
-            if is_bundle(place) or being_written(place):
+            if is_bundle(folder) or being_written(folder):
                 continue
-            sizes = {path: torn_bytes(path) for path in results_files(place)}
+            sizes = {path: torn_bytes(path) for path in results_files(folder)}
             lines += [
                 f"{path}: its last line is cut off ({size} bytes) and left out."
                 for path, size in sizes.items()

@@ -370,7 +370,7 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
 
 
 _MOST_ROWS, _MOST_METHODS = 45, 8
-"""Rows of a table that fit a page, and methods that fit beside each other."""
+"""Rows of a table that fit a page, and methods that fit next to each other."""
 _MOST_FLOATS = 10
 """Tables that may wait for a page: TeX has no room for many more."""
 
@@ -391,11 +391,11 @@ def _floats(table: Table, label: str, align: str, most_columns: int | None = Non
     width = most_columns or max(1, len(table.columns) - 1)
     pieces = [
         Table(
-            [table.columns[0], *table.columns[1 + left : 1 + left + width]],
-            [[row[0], *row[1 + left : 1 + left + width]] for row in table.rows[top:][:_MOST_ROWS]],
+            [table.columns[0], *table.columns[first : first + width]],
+            [[row[0], *row[first : first + width]] for row in table.rows[top:][:_MOST_ROWS]],
         )
         for top in range(0, max(1, len(table.rows)), _MOST_ROWS)
-        for left in range(0, max(1, len(table.columns) - 1), width)
+        for first in range(1, max(2, len(table.columns)), width)
     ]
     lines = []
     for number, piece in enumerate(pieces, start=1):

@@ -119,7 +119,7 @@ class Evidence:
 
 
 def share_run_again(judged: Sequence[JudgedRecord]) -> str:
-    """Return how many of a method's jobs were run again, and what that says of the others."""
+    """Return how many of a method's jobs were run again, and what that proves for the others."""
     equal = sum(record.trust is Trust.RERUN for record in judged)
     if not equal:
         return ""
