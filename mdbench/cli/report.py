@@ -123,8 +123,8 @@ def write_report(
         boards = leaderboards_of(results, _workspace())
         by_name = {name: _board_json(board) for name, board in boards.items()}
         found = {"schema": 1, "results": len(results), "in_progress": goes_on}
-        found["conflicts"] = [conflict.as_json() for conflict in job_conflicts]
-        print(json.dumps(found | {"data_types": by_name}))
+        of_jobs = [conflict.as_json() for conflict in job_conflicts]
+        print(json.dumps(found | {"conflicts": of_jobs, "data_types": by_name}))
     if text:
         if goes_on:
             console.print("A run is in progress: its results are not complete.")

@@ -193,11 +193,11 @@ def _write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         columns = columns_of(rows)
         writer = csv.writer(file)
-        writer.writerow(map(_quoted, columns))
-        writer.writerows([_quoted(row.get(name, "")) for name in columns] for row in rows)
+        writer.writerow(map(quoted, columns))
+        writer.writerows([quoted(row.get(name, "")) for name in columns] for row in rows)
 
 
-def _quoted(value: Any) -> Any:
+def quoted(value: Any) -> Any:
     """Write a text so that no spreadsheet takes it for a formula: with an apostrophe before it."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 

@@ -364,9 +364,9 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
         table[n] = [rf"\textcolor{{gray}}{{{text}}}" for text in table[n]]
     head = [Column(escape_latex(column.head_of("latex"))) for column in columns]
     rows = [[*map(Cell, line)] for line in table]
-    table = _floats(Table(head, rows, caption=escape_latex(caption)), _label(name), "r")
+    floats = _floats(Table(head, rows, caption=escape_latex(caption)), _label(name), "r")
     # Outside of the float: a caption cannot go on on the next page.
-    return f"{table}\n" rf"\par\noindent{{\footnotesize Table~\ref{{{_label(name)}}}: {text}\par}}"
+    return f"{floats}\n" rf"\par\noindent{{\footnotesize Table~\ref{{{_label(name)}}}: {text}\par}}"
 
 
 _MOST_ROWS, _MOST_METHODS = 45, 8

@@ -25,6 +25,7 @@ from mdbench.extensions.community.editions import TABLE
 from mdbench.extensions.community.evidence import Evidence, count_by_trust, share_run_again
 from mdbench.records import comparable
 from mdbench.reports.classes import class_of
+from mdbench.reports.combine import quoted
 from mdbench.runs.reproduce import RESULT
 
 if TYPE_CHECKING:
@@ -337,5 +338,5 @@ def _table(
         score = record.metrics.get(primary.name) if primary else None
         measured = score, record.key_parts.get("dataset"), record.measured.wall_s
         last = judged.trust, division_of(record), " ".join(row.bundles), judged.reason
-        table.writerow([*own, *measured, judged.claimed_wall_s, *last])
+        table.writerow(map(quoted, [*own, *measured, judged.claimed_wall_s, *last]))
     return text.getvalue()

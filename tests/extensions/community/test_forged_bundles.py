@@ -18,12 +18,12 @@ from harness import add_method
 
 from mdbench.cli import main
 from mdbench.cli.options import Exit
+from mdbench.cli.report import metrics_of
 from mdbench.errors import RecordsError
 from mdbench.extensions.community.audits import Audit, draw_text, read_audit, write_audit
 from mdbench.extensions.community.board import make_site
 from mdbench.extensions.community.checks import Trust
 from mdbench.extensions.community.evidence import Evidence, JudgedRecord
-from mdbench.extensions.community.registry import metrics_of
 from mdbench.extensions.community.signatures import salt_of, sign, signature_of
 from mdbench.extensions.community.store import Registry, Submission
 from mdbench.records import Record, RecordStore, key_of
@@ -649,3 +649,49 @@ def test_two_editions_of_a_board_are_held_against_each_other(
         Path("two/edition.json").write_text(content, encoding="utf-8")
         assert main(["registry", "difference", "one", "two"]) == Exit.ERROR
     assert main(["registry", "difference", "one", "nothing"]) == Exit.ERROR
+
+
+ODD: dict[str, list[Any]] = {
+    "options": [{"nonsense": 1}, {"variant": 5}, {"variant": [1]}, {"derivatives": "no"}, {"": ""}],
+    "snr_db": [-1e300, 1e300, 0.0, -0.0],
+    "seed": [10**30, -1],
+    "dataset": ["../../etc/passwd", "x" * 5000, "", "=1+1", "rc-circuit+noise=9"],
+    "equations": [["(" * 3000], ["1/0"], ["u0**u0**u0**u0"], ["\u0000"], ["__import__('os')"]],
+    "view": ["nothing"],
+    "targets": [["x"]],
+    "truth": [["x"], ["1/0"]],
+    "names": [{"u0": "u0_t"}, {"u0": ""}, {"": "u0"}],
+    "budget": [{"timeout_s": None, "threads": 1}, {"timeout_s": 1e300, "threads": -1}],
+    "data_type": ["nothing", "pde", "derivation"],
+    "protocol": ["nothing", "published"],
+    "hyperparameters": [{"x": [[[]]]}],
+    "judged_by": [["x"] * 1000],
+    "llm": [{"model": "x"}],
+}
+
+
+@pytest.mark.parametrize("key", ODD)
+def test_no_record_ends_the_board(scene: Scene, key: str) -> None:
+    """Forgeries 48 to 80: whoever can put a file into the folder must not stop the others."""
+    first = scene.mean[0]
+    for number, value in enumerate(ODD[key]):
+        data = first.model_dump(mode="json", by_alias=True) | {key: value}
+        data |= {"measured": data["measured"] | {"anytime": [], "smaller_budgets": []}}
+        parts = dict(data["key_parts"])
+        if key == "options":
+            parts |= {name: str(part) for name, part in value.items()}
+        names = {"dataset": "name"}
+        if names.get(key, key) in parts:
+            parts[names.get(key, key)] = str(value)
+        data |= {"key_parts": parts, "key": key_of(parts)}
+        path = bundle_of([Record.model_validate(data)], f"odd-{number}")
+        target = Path("registry/bundles", f"{sha256_of(path)}.zip")
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(path, target)
+    content = scene.registry.read()
+    assert len(content.submissions) + len(content.left_out) == len(ODD[key])
+    scene.submit(scene.mean, "honest")
+    files = scene.board()
+    assert "honest" in files["index.html"]
+    cells = [cell for line in files["records.csv"].splitlines() for cell in line.split(",")]
+    assert not any(cell.startswith("=") for cell in cells)
