@@ -111,13 +111,8 @@ def write_report(
     job_conflicts = conflicts_of_jobs(asked_rows, _workspace())
     results = latest(chosen)
     goes_on = any(map(_goes_on, places))
-    for line in [
-        *versions(rows),
-        *conflict_lines(job_conflicts),
-        *torn_lines(places),
-        *conflicts(results),
-        *_misfits(results),
-    ]:
+    remarks = [*versions(rows), *conflict_lines(job_conflicts), *torn_lines(places)]
+    for line in [*remarks, *conflicts(results), *_misfits(results)]:
         console.print(escape(line), style="yellow", soft_wrap=True)
     if json_:
         boards = leaderboards_of(results, _workspace())

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from mdbench import __version__
 from mdbench.datatypes.facts import Choice, Protocol
@@ -239,14 +239,7 @@ def make_site(
             name = f"{division}.html"
             files[name] = page(own, f"{title}: {division} division")
             boards.append({"name": name, "division": division, "results": len(own)})
-    environment = Environment(
-        loader=PackageLoader("mdbench.extensions.community"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    files[PAGE] = environment.get_template("board.html.j2").render(
+    files[PAGE] = _template().render(
         title=title,
         version=__version__,
         boards=boards,
@@ -264,6 +257,17 @@ def make_site(
     )
     files[TABLE] = _table(pairs, metrics)
     return files
+
+
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("mdbench.extensions.community"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("board.html.j2")
 
 
 def _bundle_row(submission: Submission, evidence: Evidence) -> dict[str, object]:

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from mdbench.cli.results import RunAgain
+    from mdbench.extensions.community.audits import Outcome
     from mdbench.records import Record
 
 
@@ -144,22 +146,12 @@ def audit_bundle(
             f"bundle's SHA-256 and the salt {escape(salt)}",
             soft_wrap=True,
         )
-        jobs, outcomes = [], Counter[str]()
+        pairs = []
         for pair in run_again(folder, {record.key for record in chosen}, [], n_jobs, console):
             if pair is None:
                 return Exit.INTERRUPTED
-            spec = pair.method.spec
-            job = RerunJob(
-                key=pair.before.key,
-                repeatable=spec.repeatable,
-                chaotic=spec.chaotic,
-                record=without_candidates(pair.after),
-            )
-            outcome, reason = outcome_of(pair.before, job, pair.after)
-            jobs.append(job)
-            outcomes[outcome] += 1
-            text = f"{name_of(pair.before)}  {outcome}{f': {reason}' if reason else ''}"
-            console.print(escape(text), soft_wrap=True)
+            pairs.append(_rerun_job(pair, console))
+    jobs, outcomes = [job for job, _ in pairs], Counter(outcome for _, outcome in pairs)
     audit = Audit(
         audit=FORMAT,
         bundle=sha256,
@@ -183,6 +175,21 @@ def audit_bundle(
         console.print("It is not signed, and counts in no registry: --sign KEY", soft_wrap=True)
     known = moved and _know_laws(records, salt, console)
     return Exit.NOT_AS_WISHED if outcomes["different"] or known else Exit.DONE
+
+
+def _rerun_job(pair: RunAgain, console: Console) -> tuple[RerunJob, Outcome]:
+    """Print how a job that was run again agrees, and return what an audit has of it."""
+    spec = pair.method.spec
+    job = RerunJob(
+        key=pair.before.key,
+        repeatable=spec.repeatable,
+        chaotic=spec.chaotic,
+        record=without_candidates(pair.after),
+    )
+    outcome, reason = outcome_of(pair.before, job, pair.after)
+    text = f"{name_of(pair.before)}  {outcome}{f': {reason}' if reason else ''}"
+    console.print(escape(text), soft_wrap=True)
+    return job, outcome
 
 
 def withdraw(
