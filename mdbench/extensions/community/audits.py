@@ -170,7 +170,7 @@ def outcome_of(before: Record, job: RerunJob, after: Record) -> tuple[Outcome, s
     after
         Its record, which may be scored again.
     """
-    if why := _why_it_decides_nothing(before, after):
+    if why := _why_it_decides_nothing(after):
         return "undecided", why
     agreed = compare_records(
         without_candidates(before), without_candidates(after), chaotic=job.chaotic
@@ -195,9 +195,9 @@ def _share_used(record: Record) -> float:
     return max((used / limit for used, limit in pairs if used and limit), default=0.0)
 
 
-def _why_it_decides_nothing(before: Record, after: Record) -> str:
-    """Return why not even an equal result would say anything; empty where it does."""
-    if before.llm is not None:
+def _why_it_decides_nothing(after: Record) -> str:
+    """Return why not even an equal result would prove anything; empty where it would."""
+    if after.llm is not None:
         return "its language model answers from the bundle's own log"
     return "" if after.attempted else f"the job could not be run: {after.status}"
 

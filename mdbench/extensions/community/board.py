@@ -27,6 +27,7 @@ from mdbench.records import comparable
 from mdbench.reports.classes import class_of
 from mdbench.reports.combine import quoted
 from mdbench.runs.reproduce import RESULT
+from mdbench.runs.spec import backstop_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,16 +48,17 @@ class Division(StrEnum):
     """Under which rules a result was made, as MLPerf's divisions."""
 
     CLOSED = "closed"
-    """A budget of work, and the benchmark's protocol and choice among candidates."""
+    """A budget of work that no limit of time cuts, and the benchmark's protocol and choice."""
     OPEN = "open"
     """Any other: a limit of time, the method's own choice, or a paper's protocol."""
 
 
 def division_of(record: Record) -> Division:
     """Return the division of a record."""
-    rules = class_of(record)
+    rules, limit = class_of(record), record.budget.timeout_s
     ours = (
         rules.work_s is not None
+        and (limit is None or limit >= backstop_s(rules.work_s))
         and rules.protocol == Protocol.STRICT
         and rules.choice == Choice.BENCHMARK
         and not rules.own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 from collections import Counter
 from datetime import UTC, datetime
@@ -48,6 +49,7 @@ from mdbench.reports.bundle import is_bundle, opened, sha256_of
 from mdbench.runs.plan import make_plan
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import Study
+from mdbench.runtimes.registry import AUTOMATIC
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -147,7 +149,10 @@ def audit_bundle(
             soft_wrap=True,
         )
         pairs = []
-        for pair in run_again(folder, {record.key for record in chosen}, [], n_jobs, console):
+        keys = {record.key for record in chosen}
+        # As here, whatever the records name: a bundle could name a runtime that nobody has.
+        runtime = os.environ.get("MDBENCH_RUNTIME") or AUTOMATIC
+        for pair in run_again(folder, keys, [], n_jobs, console, runtime=runtime):
             if pair is None:
                 return Exit.INTERRUPTED
             pairs.append(_rerun_job(pair, console))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harness import add_method
 
-from mdbench.cli import main
+from mdbench.cli import main, results
 from mdbench.cli.options import Exit
 from mdbench.cli.report import metrics_of
 from mdbench.errors import RecordsError
@@ -311,6 +311,7 @@ def test_a_forgery_that_was_found_stays_found_under_any_title(scene: Scene) -> N
             for one in forged
         ],
         "limit": [changed(one, status="partial", reason="late") for one in forged],
+        "asks": [changed(one, llm={"budget": {}}) for one in forged],
     }
     for name, records in again.items():
         scene.submit(records, name)
@@ -649,6 +650,30 @@ def test_two_editions_of_a_board_are_held_against_each_other(
         Path("two/edition.json").write_text(content, encoding="utf-8")
         assert main(["registry", "difference", "one", "two"]) == Exit.ERROR
     assert main(["registry", "difference", "one", "nothing"]) == Exit.ERROR
+
+
+def test_no_bundle_can_keep_auditors_out(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgeries 81 and 82: a runtime that nobody has, and a limit that ends every audit."""
+    strange = [changed(one, runtime={"name": "mine"}) for one in scene.mean]
+    scene.submit(strange, "strange")
+    opened: list[str] = []
+    open_runtime = results.open_runtime
+
+    def remember(name: str, *others: Any, **more: Any) -> Any:
+        opened.append(name)
+        return open_runtime(name, *others, **more)
+
+    monkeypatch.setattr(results, "open_runtime", remember)
+    scene.add_audit("strange")
+    assert opened == ["venv"]  # that of MDBENCH_RUNTIME
+    assert scene.trusts("strange") == [Trust.RERUN] * 3
+    short = [
+        with_parts(changed(one, budget__timeout_s=0.01), timeout_s="0.01") for one in scene.other
+    ]
+    scene.submit(short, "short")
+    scene.board()
+    assert {record.algorithm for record in scene.pages["closed"]} == {"mean"}
+    assert {record.algorithm for record in scene.pages["open"]} == {"other"}
 
 
 ODD: dict[str, list[Any]] = {
