@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harness import add_method
 
-from mdbench.cli import main, results
+from mdbench.cli import main
 from mdbench.cli.options import Exit
 from mdbench.cli.report import metrics_of
 from mdbench.errors import RecordsError
@@ -30,6 +30,7 @@ from mdbench.records import Record, RecordStore, key_of
 from mdbench.reports.bundle import sha256_of, write_bundle
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.reproduce import rescored
+from mdbench.runtimes.registry import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -657,13 +658,12 @@ def test_no_bundle_can_keep_auditors_out(scene: Scene, monkeypatch: pytest.Monke
     strange = [changed(one, runtime={"name": "mine"}) for one in scene.mean]
     scene.submit(strange, "strange")
     opened: list[str] = []
-    open_runtime = results.open_runtime
 
     def remember(name: str, *others: Any, **more: Any) -> Any:
         opened.append(name)
         return open_runtime(name, *others, **more)
 
-    monkeypatch.setattr(results, "open_runtime", remember)
+    monkeypatch.setattr("mdbench.cli.results.open_runtime", remember)
     scene.add_audit("strange")
     assert opened == ["venv"]  # that of MDBENCH_RUNTIME
     assert scene.trusts("strange") == [Trust.RERUN] * 3
