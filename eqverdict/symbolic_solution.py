@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mpmath
 import sympy
@@ -105,20 +105,36 @@ def equal_up_to_a_constant(
     if points is None:
         return ""
     digits = _DIGITS
+    evaluated = [values for _, values in points]  # with the digits that are tried first
     while True:
         with mpmath.workdps(digits):
-            scale = _Scale()
-            pairs = [(_value(truth, point, scale), _value(prediction, point, scale))
-                     for point in points]  # fmt: skip
+            pairs = [(values.truth, values.prediction) for values in evaluated]
             sizes = [abs(value) for pair in pairs for value in pair if value]
             least = min(sizes, default=mpmath.mpf(1))
+            largest = max(values.largest for values in evaluated)
             # Nothing is small compared with what is large elsewhere, or has cancelled.
-            needed = _DIGITS + 2 * int(mpmath.log10(max(scale.largest, *sizes) / least))
+            needed = _DIGITS + 2 * int(mpmath.log10(max(largest, *sizes) / least))
             if digits >= needed:
                 return _relation(pairs, least)
         if needed > _MOST_DIGITS:
             raise ValueError(f"{needed} digits are needed, {_MOST_DIGITS} are worked with")
         digits = needed + 1
+        with mpmath.workdps(digits):
+            evaluated = [_values(truth, prediction, point) for point, _ in points]
+
+
+class _Values(NamedTuple):
+    """The values of both at a point, and the largest number that their evaluation has come by."""
+
+    truth: Any
+    prediction: Any
+    largest: Any
+
+
+def _values(truth: Any, prediction: Any, point: Mapping[Any, Any]) -> _Values:
+    scale = _Scale()
+    pair = _value(truth, point, scale), _value(prediction, point, scale)
+    return _Values(*pair, scale.largest)
 
 
 class _Scale:
@@ -145,8 +161,10 @@ def _relation(pairs: list[tuple[Any, Any]], least: Any) -> str:
 
 def _points(
     truth: Any, prediction: Any, symbols: Mapping[str, Any], domain: Mapping[str, Mapping[str, Any]]
-) -> list[dict[Any, Any]] | None:
+) -> list[tuple[dict[Any, Any], _Values]] | None:
     """Draw points where both are defined; None where the prediction is not, and the truth is.
+
+    Each has the values of both, with `_DIGITS` digits.
 
     To those of the domain some are added beyond it, and some on each side of where a branch
     changes, as far as they are found.
@@ -155,16 +173,17 @@ def _points(
     branches = [_side(part) for part in {*truth.atoms(*_BRANCHED), *prediction.atoms(*_BRANCHED)}]
     branches = sorted(branches, key=str)[:_MOST_BRANCHES]
     lacking = {(k, sign): 2 for k in range(len(branches)) for sign in (-1, 1)}
-    points: list[dict[Any, Any]] = []
+    points: list[tuple[dict[Any, Any], _Values]] = []
     with mpmath.workdps(_DIGITS):
         for _ in range(_DRAWS):
             if len(points) == _POINTS:
                 break
             point = {symbols[name]: _drawn(spread, generator) for name, spread in domain.items()}
             if _has_value(truth, point):
-                if not _has_value(prediction, point):
+                try:
+                    points.append((point, _values(truth, prediction, point)))
+                except ArithmeticError:
                     return None
-                points.append(point)
                 _lacking_in(point, branches, lacking)
         else:
             raise ValueError(
@@ -177,10 +196,12 @@ def _points(
                 symbols[name]: _farther(_drawn(spread, generator), far, spread)
                 for name, spread in domain.items()
             }
-            if not (_has_value(truth, point) and _has_value(prediction, point)):
+            try:
+                values = _values(truth, prediction, point)
+            except ArithmeticError:
                 continue
             if _lacking_in(point, branches, lacking) or i < _FAR_POINTS:
-                points.append(point)
+                points.append((point, values))
     return points
 
 
@@ -268,6 +289,9 @@ def _leaf(expression: Any, point: Mapping[Any, Any]) -> Any:
 
 def _check_growth(expression: Any, parts: list[Any]) -> None:
     if expression.is_Pow and parts[0] > 0:
+        # A logarithm of so many digits takes longer than the power: most are small by far.
+        if abs(parts[1]) * (abs(mpmath.mag(parts[0])) + 1) <= _MOST_EXPONENT:
+            return
         exponent = parts[1] * mpmath.log(parts[0])
     else:
         exponent = parts[0] if type(expression).__name__ in _GROWING else 0

@@ -200,11 +200,16 @@ class Edition:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def show_left(self, console: Console) -> None:
+    def show_left(self, console: Console) -> int:
         """Print how many jobs have no record yet, and their hours of work, by data type.
 
         A record of a method that has changed since is no record of its job.  One of data or scores
         that have changed is.
+
+        Returns
+        -------
+        int
+            How many jobs are left.
         """
         plan = self.plan()
         records = self.records(plan)
@@ -219,6 +224,7 @@ class Edition:
             )
         every = counted(len(plan.jobs), "job")
         print_left(f"In all {len(left)} of {every}", left, records, console)
+        return len(left)
 
 
 def _done(records: Iterable[Record], plan: Plan, runtime: Runtime) -> set[JobSpec]:
@@ -311,7 +317,8 @@ def main(arguments: list[str] | None = None) -> int:
         if asked.check:
             if runs := runs_of(name):
                 return check(runs, workspace)
-            parser.error(f"no page has the records of {name}")
+            console.print(f"No page has the records of {name}: only what is left is checked.")
+            return int(edition.show_left(console) > 0)
         if asked.left or asked.pack:
             edition.pack(console) if asked.pack else edition.show_left(console)
             return 0

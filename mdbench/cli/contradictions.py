@@ -30,6 +30,12 @@ _SLACK_S: Final = 120.0
 """Seconds that stopping a job, or waiting for a sandbox, may take."""
 _SLACK_WORK_S: Final = 5.0
 _OVER_MEMORY: Final = 1.25
+_WORK: Final = 0.05
+"""Relative difference of what was measured twice, and seconds."""
+_SCORE: Final = 2.0
+"""Factor between the last score of the curve and the answer's: other versions of a scorer."""
+_EXACT: Final = 1e-12
+"""Scores below this are rounding errors."""
 _FASTEST: Final = 100.0
 """Times the reference core: no core is as fast."""
 _FIRST: Final = datetime(2024, 1, 1, tzinfo=UTC)
@@ -130,14 +136,40 @@ def _faults_of_measured(record: Record, now: datetime) -> Iterator[str]:  # noqa
         value = getattr(measured, name)
         if value is not None and not 0.0 < value < _FASTEST:
             yield f"measured.{name} is {value:g} times the reference core"
-    shares = [point.share for point in measured.anytime]
-    if shares != sorted(shares) or any(not 0.0 <= share <= 1.0 for share in shares):
-        yield "measured.anytime does not go forward from 0 to 1"
+    if not (measured.work_s is None or measured.cpu_s is None or measured.speed is None):
+        work = measured.cpu_s * measured.speed
+        if not math.isclose(measured.work_s, work, rel_tol=_WORK, abs_tol=_SLACK_WORK_S):
+            yield f"measured.work_s is {measured.work_s:g}, and cpu_s times speed {work:g}"
+    yield from _faults_of_curve(record)
     if record.llm is not None:
         for name in ("calls", "prompt_tokens", "completion_tokens"):
             used, limit = getattr(record.llm, name), getattr(record.llm.budget, name)
             if used is not None and (used < 0 or used > _plus(limit, _OVER_WORK, 1.0)):
                 yield f"llm.{name} is {used}, of at most {limit}"
+
+
+def _faults_of_curve(record: Record) -> Iterator[str]:
+    """Yield what is impossible of the scores of earlier answers."""
+    curve, measured = record.measured.anytime, record.measured
+    shares = [point.share for point in curve]
+    if shares != sorted(shares) or any(not 0.0 <= share <= 1.0 for share in shares):
+        yield "measured.anytime does not go forward from 0 to 1"
+    if not curve:
+        return
+    if not record.answered:
+        yield f"it has measured.anytime, and its status is {record.status}"
+    for name, end in (("time_s", measured.wall_s), ("work_s", measured.work_s)):
+        known = [value for point in curve if (value := getattr(point, name)) is not None]
+        late = bool(known) and end is not None and known[-1] > end * (1 + _WORK) + _WORK
+        if known != sorted(known) or late:
+            yield f"measured.anytime: {name} goes back, or beyond the end of the job"
+    primary = next(iter(_metrics(record.data_type)), None)
+    last, score = curve[-1].score, record.metrics.get(primary.name) if primary else None
+    if not (isinstance(last, float) and isinstance(score, float)):
+        return
+    small, large = sorted((abs(last), abs(score)))
+    if large > _EXACT and large > _SCORE * small:
+        yield f"measured.anytime ends with the score {last:g}, and the answer's is {score:g}"
 
 
 def _most(record: Record) -> dict[str, float]:

@@ -8,18 +8,20 @@ import math
 import os
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.markup import escape
 
 from mdbench import datatypes, methods
+from mdbench.cli.conflicts import Conflict, conflict_lines, conflicts_of_jobs, torn_lines
 from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, without_garbage_collection
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.classes import Category, RecordFilter, by_category, latest
-from mdbench.reports.combine import flatten, write_table
+from mdbench.reports.combine import CONFLICT, flatten, write_table
 from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies
 from mdbench.reports.export import csv_tables, latex_tables, markdown_tables
@@ -28,11 +30,13 @@ from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.sections import Shown, folders_of, sections
 from mdbench.reports.sets import sets_table
+from mdbench.runs.plan import make_plan
+from mdbench.runs.spec import JobSpec
+from mdbench.runs.study import Study
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from rich.console import Console
 
@@ -46,23 +50,40 @@ ALL = RecordFilter()
 
 def combine_records(
     places: Sequence[Path], out: Path, console: Console, wanted: RecordFilter = ALL
-) -> None:
-    """Write all records of folders and bundles as one table."""
+) -> int:
+    """Write all records of folders and bundles as one table.
+
+    Returns
+    -------
+    int
+        The exit status: not 0 where two files have different results of one job.
+    """
     records = read_places(places)
     kept = {id(record) for record in wanted.of([record for _, record in records], names_of(places))}
     records = [(path, record) for path, record in records if id(record) in kept]
+    conflicts = conflicts_of_jobs(records, _workspace())
+    files_by_key = {conflict.record.key: conflict.files for conflict in conflicts}
     whole = places[0].is_dir() or is_bundle(places[0])
     base = (places[0] if whole else places[0].parent) if len(places) == 1 else None
     rows = [
         flatten((path if base is None else path.relative_to(base)).as_posix(), record)
+        | {CONFLICT: " ".join(str(x) for x in files_by_key.get(record.key, ()) if x != path)}
         for path, record in records
     ]
     write_table(rows, out)
     files = len({path for path, _ in records})
+    for line in [*conflict_lines(conflicts), *torn_lines(places)]:
+        console.print(escape(line), style="yellow", soft_wrap=True)
     console.print(
         f"{counted(len(rows), 'record')} of {counted(files, 'file')} in {escape(str(out))}",
         soft_wrap=True,
     )
+    return _exit_of(conflicts)
+
+
+def _exit_of(conflicts: Sequence[Conflict]) -> int:
+    failed = any(conflict.decides for conflict in conflicts)
+    return Exit.NOT_AS_WISHED if failed else Exit.DONE
 
 
 @without_garbage_collection()
@@ -75,18 +96,30 @@ def write_report(
     text: bool,
     json_: bool = False,
     wanted: RecordFilter = ALL,
-) -> None:
-    """Write the page, or print the leaderboards."""
+) -> int:
+    """Write the page, or print the leaderboards.
+
+    Returns
+    -------
+    int
+        The exit status: not 0 where two files have different results of one job.
+    """
     rows = _rows_of(places)
-    results = latest(wanted.of([record for _, record in rows], names_of(places)))
+    chosen = wanted.of([record for _, record in rows], names_of(places))
+    asked = {id(record) for record in chosen}
+    asked_rows = [row for row in rows if id(row[1]) in asked]
+    job_conflicts = conflicts_of_jobs(asked_rows, _workspace())
+    results = latest(chosen)
     goes_on = any(map(_goes_on, places))
-    for line in [*versions(rows), *conflicts(results), *_misfits(results)]:
+    remarks = [*versions(rows), *conflict_lines(job_conflicts), *torn_lines(places)]
+    for line in [*remarks, *conflicts(results), *_misfits(results)]:
         console.print(escape(line), style="yellow", soft_wrap=True)
     if json_:
         boards = leaderboards_of(results, _workspace())
         by_name = {name: _board_json(board) for name, board in boards.items()}
         found = {"schema": 1, "results": len(results), "in_progress": goes_on}
-        print(json.dumps(found | {"data_types": by_name}))
+        of_jobs = [conflict.as_json() for conflict in job_conflicts]
+        print(json.dumps(found | {"conflicts": of_jobs, "data_types": by_name}))
     if text:
         if goes_on:
             console.print("A run is in progress: its results are not complete.")
@@ -107,7 +140,7 @@ def write_report(
             for table in (table for section in sections() for table in section.tables(shown)):
                 console.print(table)
     if out is None:
-        return
+        return _exit_of(job_conflicts)
     with opened_all(places) as opened:
         html = html_of(results, title=title, places=[*opened.values()], in_progress=goes_on)
     write(out, html)
@@ -115,6 +148,7 @@ def write_report(
     console.print(
         f"{counted(len(results), 'result')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
     )
+    return _exit_of(job_conflicts)
 
 
 def _misfits(results: Sequence[Record]) -> list[str]:
@@ -453,12 +487,14 @@ def write_archive(
             f"--out is {str(out)!r}, and a bundle is a ZIP archive.",
             f"Give it a name that ends so: --out {out.name.partition('.')[0] or 'results'}.zip",
         )
+    workspace = Workspace.find()
     here = {
         name: method
-        for name, method in methods.discover(Workspace.find().algorithms).items()
+        for name, method in methods.discover(workspace.algorithms).items()
         if not isinstance(method, MethodError)
     }
     results = read_results(places, wanted=RecordFilter(studies_asked))
+    jobs, jobs_left = _jobs_of(studies_asked, results, workspace)
     with opened_all(places) as found:
         page = html_of(results, title=title, places=[*found.values()])
     made = write_bundle(
@@ -470,12 +506,18 @@ def write_archive(
         title=title,
         authors=authors,
         logs=logs,
+        jobs_left=jobs_left,
     )
     size = made.size / 1e6
     console.print(
         f"{counted(made.records, 'record')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
     )
     console.print(f"SHA-256 {made.sha256}", soft_wrap=True)
+    if jobs_left:
+        console.print(
+            f"[yellow]{jobs_left} of {counted(jobs, 'job')} of the study have no record.[/]",
+            soft_wrap=True,
+        )
     if made.changed:
         console.print(
             f"Folders not in it, as records were made with others: {', '.join(made.changed)}",
@@ -485,3 +527,20 @@ def write_archive(
         console.print(
             f"Own data, which are not in it: {escape(', '.join(made.own_data))}", soft_wrap=True
         )
+
+
+def _jobs_of(
+    studies_asked: Sequence[str], results: Sequence[Record], workspace: Workspace
+) -> tuple[int, int]:
+    """Return how many jobs the files of studies ask for, and how many have no record.
+
+    Studies of methods or data that are not here are passed over.
+    """
+    jobs: set[JobSpec] = set()
+    for path in filter(Path.is_file, map(Path, studies_asked)):
+        with contextlib.suppress(MdbenchError):
+            jobs |= {
+                replace(job, study=None) for job in make_plan(Study.read(path), workspace).jobs
+            }
+    done = {replace(JobSpec.of(record), study=None) for record in results} if jobs else set()
+    return len(jobs), len(jobs - done)

@@ -230,6 +230,8 @@ def run_again(
     patterns: list[str],
     n_jobs: int | None,
     console: Console,
+    *,
+    runtime: str = "",
 ) -> Iterator[RunAgain | None]:
     """Run the jobs of results again, with the methods that are here.
 
@@ -241,6 +243,8 @@ def run_again(
         The keys of the records whose jobs are run; None for all.
     patterns
         Names or globs of datasets; none for all.
+    runtime
+        The name of a runtime for all; empty for those of the records.
 
     Yields
     ------
@@ -264,23 +268,24 @@ def run_again(
             with (
                 Display(console, plan) as display,
                 closing(
-                    open_runtime(runtime_name, workspace.home, on_line=display.message)
-                ) as runtime,
+                    open_runtime(runtime or runtime_name, workspace.home, on_line=display.message)
+                ) as isolated,
             ):
                 plan.catalog.set_progress(display.message)
-                summary = execute(plan, runtime, display, LocalBackend())
+                summary = execute(plan, isolated, display, LocalBackend())
             if summary.interrupted:
                 yield None
                 return
             for record in summary.records:
-                old, method = before[_question(record)], plan.catalog.method(record.algorithm)
+                old = before[_question(record, runtime_name)]
+                method = plan.catalog.method(record.algorithm)
                 agreed = compare_records(old, record, chaotic=method.spec.chaotic)
                 yield RunAgain(old, record, agreed, method)
 
 
-def _question(record: Record) -> tuple[object, ...]:
-    job = JobSpec.of(record)
-    return replace(job, options={}), str(sorted(job.options.items())), record.runtime.name
+def _question(record: Record, runtime_name: str = "") -> tuple[object, ...]:
+    job, runtime = JobSpec.of(record), runtime_name or record.runtime.name
+    return replace(job, options={}), str(sorted(job.options.items())), runtime
 
 
 _COLOURS = {Agreement.OTHER: "red", Agreement.CHAOTIC: "yellow"}

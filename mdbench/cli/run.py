@@ -442,6 +442,8 @@ def _plain(one: Interval | None) -> dict[str, float] | None:
 
 def _cost_line(cost: CostEstimate) -> str:
     counts = f"{counted(cost.jobs, 'job')}, {cost.done:,} done"
+    if cost.repeated:
+        counts += f", {cost.repeated:,} that take the record of another seed"
     if not cost.to_run:
         return f"{cost.algorithm} · {cost.data_type}: {counts}"
     start = f"{cost.algorithm} · {cost.data_type}: {counts}, {cost.to_run:,} to run; "

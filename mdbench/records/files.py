@@ -167,6 +167,16 @@ def read_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes, Record
         position += len(line)
 
 
+def torn_bytes(path: Path) -> int:
+    """Return the bytes of the piece of a line that a results file ends in; 0 where it is whole."""
+    if path.name.endswith(PACKED):
+        return 0
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LONGEST_LINE))
+        tail = file.read().rpartition(b"\n")[2]
+    return len(tail) if tail and _is_torn(tail) else 0
+
+
 def _too_much(line: bytes) -> str:
     """Return of what a line has more than a record could have; empty for nothing."""
     if len(line) > LONGEST_LINE:

@@ -22,10 +22,11 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mdbench import __version__
-from mdbench.errors import MdbenchError, RecordsError, UsageError, counted, first_fault
+from mdbench.errors import MdbenchError, RecordsError, UsageError, first_fault
 from mdbench.methods import files_of
 from mdbench.records import parse_records, read_content, results_files
 from mdbench.records.files import MEND_LINE
+from mdbench.reports.citation import citation
 from mdbench.reports.classes import latest, study_sums
 from mdbench.reports.entries import studies
 from mdbench.reports.sections import folders_read
@@ -142,6 +143,7 @@ def write_bundle(
     title: str = "Results of mdbench",
     authors: Sequence[str] = (),
     logs: bool = False,
+    jobs_left: int = 0,
 ) -> Bundle:
     """Write results, and what is needed to understand and repeat them, as one file.
 
@@ -162,6 +164,8 @@ def write_bundle(
         For ``CITATION.cff``; authors as ``Family, Given`` or a name.
     logs
         Whether the logs of jobs go along.
+    jobs_left
+        How many jobs of the studies have no record: the bundle says so.
 
     Raises
     ------
@@ -191,7 +195,7 @@ def write_bundle(
         method_folders, changed = _add_methods(parts, [record for _, record in rows], methods)
         if page is not None:
             parts.add("report.html", page.encode())
-        own_data, about = _about(rows, results, changed, title)
+        own_data, about = _about(rows, results, changed, title, jobs_left)
         parts.add("CITATION.cff", citation(about, authors).encode())
         write_whole(out, lambda file: _write(file, parts, about))
     return Bundle(
@@ -233,7 +237,11 @@ def _add_results(
 
 
 def _about(
-    rows: Sequence[object], results: Sequence[Record], changed: Sequence[str], title: str
+    rows: Sequence[object],
+    results: Sequence[Record],
+    changed: Sequence[str],
+    title: str,
+    jobs_left: int,
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the user's own datasets, and what describes a bundle."""
     started = [result.measured.started.date().isoformat() for result in results]
@@ -251,6 +259,7 @@ def _about(
         "data_types": sorted({result.data_type for result in results}),
         "own_data": own_data,
         "studies": [sha256 for sha256, _ in studies(results) if sha256],
+        "jobs_left": jobs_left,
     }
     return own_data, about
 
@@ -551,50 +560,3 @@ def _stays_inside(name: str) -> bool:
         and ".." not in pure.parts
         and ":" not in pure.parts[0]
     )
-
-
-def citation(about: Mapping[str, Any], authors: Sequence[str]) -> str:
-    """Write a bundle's description of itself in the Citation File Format.
-
-    Parameters
-    ----------
-    about
-        The bundle's ``title``, ``mdbench``, ``last``, ``methods``, ``data_types``, ``results``.
-    authors
-        ``Family, Given`` for a person, any other text for a group; none for those of mdbench.
-
-    Raises
-    ------
-    UsageError
-        If an author's name is empty.
-    """
-    lines = [
-        "cff-version: 1.2.0",
-        "message: If you use these results, please cite them and the methods behind them.",
-        "type: dataset",
-        f"title: {_text(about['title'])}",
-        "authors:",
-        *(line for author in authors or ["The users of mdbench"] for line in _author(author)),
-        f"version: {_text(about['mdbench'])}",
-    ]
-    if about["last"]:
-        lines.append(f"date-released: {about['last']}")
-    what = f"{counted(about['results'], 'result')} on {', '.join(about['data_types'])}"
-    lines.append(f"abstract: {_text(what + ' of ' + ', '.join(about['methods']))}")
-    lines += ["keywords:", *(f"  - {each}" for each in ("equation discovery", "benchmark"))]
-    return "\n".join(lines) + "\n"
-
-
-def _author(author: str) -> list[str]:
-    family, comma, given_names = (part.strip() for part in author.partition(","))
-    if not family or (comma and not given_names):
-        raise UsageError(
-            f"--author {author!r} is no name.", "A person is 'Family, Given'; a group any text."
-        )
-    if not comma:
-        return [f"  - name: {_text(family)}"]
-    return [f"  - family-names: {_text(family)}", f"    given-names: {_text(given_names)}"]
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)  # a double-quoted scalar of YAML, too

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMATS = (".csv", ".parquet")
+CONFLICT = "conflict"
+"""The column with the other files that have another result of the job."""
 
 _SPREAD = {"options", "metrics", "selection", "measured", "budget", "llm"}
 """Objects whose keys become columns of their own, such as ``measured.wall_s``."""
@@ -105,7 +107,7 @@ def read_rows(path: Path) -> list[tuple[str, Record]]:
 def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     record: dict[str, Any] = {name: {} for name in _SPREAD & {n.partition(".")[0] for n in row}}
     for name, cell in row.items():
-        if cell == "" or name == "file":
+        if cell == "" or name in {"file", CONFLICT}:
             continue
         text = cell[1:] if cell[0] == "'" and cell[1:].startswith(_FORMULA) else cell
         group, _, inner = name.partition(".")
@@ -191,11 +193,11 @@ def _write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         columns = columns_of(rows)
         writer = csv.writer(file)
-        writer.writerow(map(_quoted, columns))
-        writer.writerows([_quoted(row.get(name, "")) for name in columns] for row in rows)
+        writer.writerow(map(quoted, columns))
+        writer.writerows([quoted(row.get(name, "")) for name in columns] for row in rows)
 
 
-def _quoted(value: Any) -> Any:
+def quoted(value: Any) -> Any:
     """Write a text so that no spreadsheet takes it for a formula: with an apostrophe before it."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 

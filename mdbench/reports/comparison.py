@@ -47,7 +47,7 @@ class Change:
     flags
         Flags with a mark that hold for one of the two only: whether that is the later one.
     made_with
-        Parts of the key that differ: what the two were made with.
+        What differs of what the two were made with: parts of the key, ``machine``, ``kernel``.
     """
 
     before: Record
@@ -113,7 +113,7 @@ class Changes:
     only_before, only_after
         Questions that one has alone, by data type and method.
     made_with
-        In how many pairs each part of the key differs.
+        In how many pairs each of what they were made with differs.
     specs
         The metrics of each data type, the primary one first.
     """
@@ -237,9 +237,16 @@ def _compared(before: Record, after: Record, specs: Sequence[MetricSpec]) -> Cha
         if spec.mark
         and (old_entry.values.get(spec.name) == 1) != (new_entry.values.get(spec.name) == 1)
     }
-    names = sorted(before.key_parts.keys() | after.key_parts.keys())
-    differ = tuple(n for n in names if before.key_parts.get(n) != after.key_parts.get(n))
+    made = _made_with(before), _made_with(after)
+    names = sorted(made[0].keys() | made[1].keys())
+    differ = tuple(name for name in names if made[0].get(name) != made[1].get(name))
     return Change(before, after, _way(old_entry, new_entry, specs[0]), flags, differ)
+
+
+def _made_with(record: Record) -> dict[str, str | None]:
+    """Return what a record was made with: the parts of its key, its machine and its kernel."""
+    cpu = record.provenance.machine.cpu
+    return record.key_parts | {"machine": cpu, "kernel": record.measured.blas_kernel}
 
 
 def _way(before: Entry, after: Entry, primary: MetricSpec) -> Way:

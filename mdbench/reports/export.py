@@ -305,12 +305,14 @@ def latex_tables(boards: Mapping[str, Leaderboard]) -> str:
     power of ten, where ratios matter) and after a semicolon what that is weighed against,
     underlined where another flag holds; a dash is a failure.  The best of the methods that are
     compared is bold, and methods that lack jobs are grey.  Tables have labels such as ``tab:TYPE``
-    and ``tab:TYPE-20-db``.  Needs the packages amssymb, booktabs, longtable and xcolor.
+    and ``tab:TYPE-20-db``, and fit an article in two columns; a large one is several.  Needs the
+    packages amssymb, booktabs, graphicx and xcolor.
     """
-    parts = [r"% needs: \usepackage{amssymb,booktabs,longtable,xcolor}"]
+    parts = [r"% needs: \usepackage{amssymb,booktabs,graphicx,xcolor}"]
     for name, board in boards.items():
         parts.append(_leaderboard(name, board))
         parts += [_systems(name, snr_db, board) for snr_db in board.noise_levels]
+        parts += [r"\clearpage"] * (len(boards) > 1)
     return "\n".join(parts) + "\n"
 
 
@@ -344,11 +346,12 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
     primary = board.primary
     columns = sorted(columns_of(board, "latex"), key=lambda column: column.paper)
     others = [c.spec for c in columns if c.spec and c.spec is not primary]
-    text = f"rank by {primary.title} of {len(board.ranked)} methods on {len(board.systems)} "
-    text += f"systems; {primary.title}: {primary.explanation}, with its bootstrap interval"
+    caption = f"{board.name}: rank by {primary.title} of {len(board.ranked)} methods on "
+    caption += f"{len(board.systems)} systems."
+    text = f"{primary.title}: {primary.explanation}, with its bootstrap interval"
     text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
     shown = [
-        f"{board.name}: {text}.",
+        f"{text}.",
         missing_jobs_note(board),
         conditions_note(board),
         attainable_note(board),
@@ -372,44 +375,61 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
         table[n] = [rf"\textcolor{{gray}}{{{text}}}" for text in table[n]]
     head = [Column(escape_latex(column.head_of("latex"))) for column in columns]
     rows = [[*map(Cell, line)] for line in table]
-    return _tabular(Table(head, rows, caption=text), _label(name))
+    floats = _floats(Table(head, rows, caption=escape_latex(caption)), _label(name), "r")
+    # Outside of the float: a caption cannot go on on the next page.
+    return f"{floats}\n" rf"\par\noindent{{\footnotesize Table~\ref{{{_label(name)}}}: {text}\par}}"
 
 
-def _tabular(table: Table, label: str) -> str:
-    """Return a table whose texts are LaTeX as one that floats."""
-    head, *rows = _rows(table)
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{table.caption}}}",
-            rf"\label{{{label}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
+_MOST_ROWS, _MOST_METHODS = 45, 8
+"""Rows of a table that fit a page, and methods that fit next to each other."""
+_MOST_FLOATS = 10
+"""Tables that may wait for a page: TeX has no room for many more."""
+
+
+def _floats(table: Table, label: str, align: str, most_columns: int | None = None) -> str:
+    """Return a table whose texts are LaTeX as floats across all columns of a page.
+
+    One that is too large is several: each has so many rows, and so many columns besides the first.
+    What is still too wide is made smaller.
+
+    Parameters
+    ----------
+    align
+        The letter that aligns all columns but the first.
+    most_columns
+        None for all.
+    """
+    width = most_columns or max(1, len(table.columns) - 1)
+    pieces = [
+        Table(
+            [table.columns[0], *table.columns[first : first + width]],
+            [[row[0], *row[first : first + width]] for row in table.rows[top:][:_MOST_ROWS]],
+        )
+        for top in range(0, max(1, len(table.rows)), _MOST_ROWS)
+        for first in range(1, max(2, len(table.columns)), width)
+    ]
+    lines = []
+    for number, piece in enumerate(pieces, start=1):
+        part = f" Part {number} of {len(pieces)}." if len(pieces) > 1 else ""
+        head, *rows = _rows(piece)
+        lines += [
+            r"\begin{table*}",
+            r"\centering\footnotesize",
+            rf"\caption{{{table.caption}{part}}}",
+            *[rf"\label{{{label}}}"] * (number == 1),
+            r"\vspace{4pt}\setlength{\tabcolsep}{3pt}",
+            r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
+            rf"\begin{{tabular}}{{l{align * (len(piece.columns) - 1)}}}",
             r"\toprule",
             head,
             r"\midrule",
             *rows,
             r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
+            r"\end{tabular}}",
+            r"\end{table*}",
+            *[r"\clearpage"] * (number % _MOST_FLOATS == 0 or number == len(pieces) > 1),
         ]
-    )
-
-
-def longtable(table: Table, label: str) -> str:
-    """Return a table whose texts are LaTeX as one that may take several pages."""
-    head, *rows = _rows(table)
-    return "\n".join(
-        [
-            rf"\begin{{longtable}}{{l{'c' * (len(table.columns) - 1)}}}",
-            rf"\caption{{{table.caption}}}\label{{{label}}}\\",
-            rf"\toprule {head} \midrule \endfirsthead",  # the caption is on the first page only
-            rf"\toprule {head} \midrule \endhead",
-            r"\bottomrule \endfoot",
-            *rows,
-            r"\end{longtable}",
-        ]
-    )
+    return "\n".join(lines)
 
 
 def _rows(table: Table) -> list[str]:
@@ -476,7 +496,8 @@ def _systems(name: str, snr_db: float | None, board: Leaderboard) -> str:
         row = [_cell(board, grid.cell(system, method), bold=method in best) for method in methods]
         rows.append([*map(Cell, [escape_latex(system), *row])])
     columns = [*map(Column, ["system", *map(escape_latex, methods)])]
-    return longtable(Table(columns, rows, caption=text), _label(name, noise_name(snr_db)))
+    table = Table(columns, rows, caption=text)
+    return _floats(table, _label(name, noise_name(snr_db)), "c", _MOST_METHODS)
 
 
 def _best(board: Leaderboard, grid: Grid, system: str) -> list[str]:

@@ -96,8 +96,8 @@ class CostEstimate:
 
     Attributes
     ----------
-    jobs, done
-        In the plan, and those that would not be run.
+    jobs, done, repeated
+        In the plan, those with a record, and those that take the record of another seed.
     basis
         How many of the rest are estimated from what.
     job_s
@@ -122,11 +122,12 @@ class CostEstimate:
     cpu_s: Interval | None = None
     memory_mb: Interval | None = None
     disk_mb: Interval | None = None
+    repeated: int = 0
 
     @property
     def to_run(self) -> int:
         """The jobs that would be run."""
-        return self.jobs - self.done
+        return self.jobs - self.done - self.repeated
 
 
 @dataclass(frozen=True)
@@ -268,8 +269,10 @@ def _cost(
             limits.append(first.memory_mb)
     count = len(due)
     jobs = len(jobs_and_reasons)
+    repeated = sum(why == REPEATED for _, why in jobs_and_reasons)
+    done = jobs - count - repeated
     if not count:
-        nothing = CostEstimate(job.algorithm, job.data_type, jobs, jobs, {})
+        nothing = CostEstimate(job.algorithm, job.data_type, jobs, done, {}, repeated=repeated)
         return nothing, [], walls
     one_job = Interval(
         min(each.wall_s.low for each in due),
@@ -280,13 +283,14 @@ def _cost(
         job.algorithm,
         job.data_type,
         jobs,
-        jobs - count,
+        done,
         dict(basis_counts),
         one_job,
         walls.expected(),
         cpus.expected() if has_cpu else None,
         _memory(peaks, limits),
         _disk(past, count, result_dir),
+        repeated,
     )
     return cost, due, walls
 

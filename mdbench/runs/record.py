@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import time
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mdbench import __version__
 from mdbench.data.columns import OwnNames
 from mdbench.errors import UnavailableError
+from mdbench.installation import CLONE
 from mdbench.metrics.spec import best_by_complexity
 from mdbench.records import (
     ANSWERED,
@@ -183,7 +185,7 @@ def make_record(
             packages={} if prepared is None else dict(prepared.packages),
             lock_sha256=job.parts["environment"],
             environment=None if prepared is None else prepared.identity,
-            core=core_versions(),
+            core=core_versions() | commit_of_clone(),
             scorer=job.parts["scorer"],
             machine=this_machine(),
         ),
@@ -290,6 +292,26 @@ def core_versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {
         name: metadata.version(name) for name in _CORE_PACKAGES
     }
+
+
+@cache
+def commit_of_clone() -> dict[str, str]:
+    """Return the commit of the clone whose code runs, with ``-dirty`` where files were changed.
+
+    Returns
+    -------
+    dict
+        Empty for an installed package, whose release says what it is, and without git.
+    """
+    if CLONE is None:
+        return {}
+    line = ["git", "-C", str(CLONE), "describe", "--always", "--abbrev=40", "--dirty"]
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            [*line, "--exclude=*"], capture_output=True, check=True, text=True, timeout=60
+        )
+        return {"commit": done.stdout.strip()}
+    return {}
 
 
 @cache

@@ -16,7 +16,8 @@ from mdbench.errors import RecordsError, UsageError
 from mdbench.methods import find
 from mdbench.records import read_folder
 from mdbench.reports import bundle
-from mdbench.reports.bundle import citation, is_bundle, opened, write_bundle
+from mdbench.reports.bundle import is_bundle, opened, write_bundle
+from mdbench.reports.citation import citation
 from mdbench.reports.joining import read_places
 from mdbench.workspace import Workspace
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 TOLD = {
     "title": 'A: "b" # c', "mdbench": "1.0", "last": "2026-11-22", "methods": ["sindy"],
-    "data_types": ["ode"], "results": 3,
+    "data_types": ["ode"], "results": 3, "jobs_left": 0,
 }  # fmt: skip
 
 

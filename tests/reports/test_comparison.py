@@ -107,6 +107,18 @@ def test_what_one_side_has_alone_and_what_was_made_otherwise_are_reported() -> N
     assert found.made_with == {"scorer": 1}
 
 
+def test_another_machine_and_another_kernel_are_named() -> None:
+    before = result(dataset="a")
+    machine = before.provenance.machine.model_copy(update={"cpu": "another"})
+    after = before.model_copy(
+        update={
+            "provenance": before.provenance.model_copy(update={"machine": machine}),
+            "measured": before.measured.model_copy(update={"blas_kernel": "Prescott"}),
+        }
+    )
+    assert held([before], [after]).made_with == {"machine": 1, "kernel": 1}
+
+
 def test_seeds_and_noise_are_questions_of_their_own() -> None:
     old = [result(seed=seed, snr_db=snr_db) for seed in (0, 1) for snr_db in (None, 20.0)]
     new = [result(seed=seed, snr_db=snr_db) for seed in (1, 2) for snr_db in (None, 10.0)]

@@ -61,7 +61,7 @@ def test_tables_are_centred_and_have_labels() -> None:
     levels = ["", "-clean", "-20-db", "-10-db"]
     names = ["tab:ode", "tab:ode-limit-60-s-published"]
     assert labels == [f"{name}{level}" for name in names for level in levels]
-    assert text.count("\\begin{table}\n\\centering\n") == 2
+    assert text.count("\\begin{table*}\n\\centering\\footnotesize\n") == len(labels)
     assert text.count(r"\textcolor{gray}{linear}") == 2  # which lacks jobs
     assert r"\textcolor{gray}{sindy}" not in text
     assert latex_tables(boards([data(data_type="a_b")])).count(r"\label{tab:a-b}") == 1
@@ -78,9 +78,10 @@ def test_latex_takes_the_tables(tmp_path: Path) -> None:
         data("a.b-c", "ünïcode 数 αΩ µ\x00 x_²✓±×∞"),
         data("z", "x\ny"),
     ]
-    tables = latex_tables(boards([*many(), *texts(), *points(), *hostile]))
-    head = "\\documentclass{article}\n\\usepackage[margin=1cm,landscape]{geometry}\n"
-    head += "\\usepackage{amssymb,booktabs,longtable,xcolor}\n\\begin{document}\n"
+    wide = [data(f"method_{m}", f"a-system-with-a-name-{s}") for m in range(25) for s in range(60)]
+    tables = latex_tables(boards([*many(), *texts(), *points(), *hostile, *wide]))
+    head = "\\documentclass[twocolumn]{article}\n"
+    head += "\\usepackage{amssymb,booktabs,graphicx,xcolor}\n\\begin{document}\n"
     names = re.findall(r"\\label\{(.*?)\}", tables)
     seen = "".join(f"\\ref{{{name}}} " for name in names)
     (tmp_path / "t.tex").write_text(f"{head}{tables}{seen}\\end{{document}}\n", encoding="utf-8")
@@ -96,6 +97,8 @@ def test_latex_takes_the_tables(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout[-3000:]
     assert "undefined" not in done.stdout
     assert "multiply defined" not in done.stdout
+    assert "Overfull" not in done.stdout  # no table is wider than the page
+    assert "Float too large" not in done.stdout
     assert (tmp_path / "t.pdf").stat().st_size > 10_000
 
 
@@ -105,10 +108,9 @@ def test_every_row_has_as_many_cells_as_the_head() -> None:
         ends = {
             line.count("&") for line in block.splitlines() if line.endswith(r"\\") and "&" in line
         }
-        heads = {line.count("&") for line in block.splitlines() if line.startswith(r"\toprule ")}
-        assert len(ends | heads) == 1
-        assert ends
-    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 12
+        assert len(ends) == 1
+        assert max(ends) <= 12
+    assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") >= 12
     assert text.count("{") == text.count("}")
     assert text.isascii()
 
@@ -117,8 +119,8 @@ def test_columns_are_those_of_narrow_tables() -> None:
     texts_only = data("b", data_type="texts", scores={"accuracy": 0.5, "likelihood": 0.1})
     several = [data("a", f"s{i}", nmse=1e-4) for i in range(5)]
     first, second = (
-        dict(zip(*(line.split(" & ") for line in text.splitlines()[6:9:2]), strict=True))
-        for text in latex_tables(boards([*several, texts_only])).split(r"\begin{table}")[1:]
+        dict(zip(*(line.split(" & ") for line in text.splitlines()[8:11:2]), strict=True))
+        for text in latex_tables(boards([*several, texts_only])).split(r"\begin{table*}")[1::2]
     )
     assert first["NMSE"] == r"$1.0\cdot10^{-4}$"  # one method is not the best of several
     assert first[r"95 \%"] == r"$1.0\cdot10^{-4}$--$1.0\cdot10^{-4}$"
@@ -127,6 +129,37 @@ def test_columns_are_those_of_narrow_tables() -> None:
     assert second["accuracy"] == "0.500"
     assert second[r"95 \%"] == "--"  # of one system there is none
     assert "nodes" not in second
+
+
+def test_a_large_table_is_several_with_all_systems_and_methods() -> None:
+    records = [data(f"m{m}", f"s{s}") for m in range(17) for s in range(50)]
+    text = latex_tables(boards(records))
+    captions = re.findall(r"\\caption\{(.*)\}", text)
+    assert max(map(len, captions)) < 400  # what columns mean stands outside
+    assert [line[-12:] for line in captions[1:]] == [f"Part {n} of 6." for n in range(1, 7)]
+    systems = [line.split(" & ") for line in text.splitlines() if re.match(r"s\d+ &", line)]
+    assert sorted(len(cells) - 1 for cells in systems) == [1] * 50 + [8] * 100
+    heads = [
+        line.removesuffix(r" \\").split(" & ")[1:]
+        for line in text.splitlines()
+        if line.startswith("system &")
+    ]
+    assert {name for names in heads for name in names} == {f"m{m}" for m in range(17)}
+    assert text.count(r"\label") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("t.tex", "% needs"), ("t.md", "##"), ("t.csv", "data_type")]
+)
+def test_the_form_follows_from_the_ending(
+    tmp_path: Path, name: str, begins: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(tmp_path, [data("a", "x"), data("b", "x")])
+    out = tmp_path / name
+    assert main(["export", str(folder), "--out", str(out)]) == 0
+    assert out.read_text(encoding="utf-8").lstrip().startswith(begins)
+    assert main(["export", str(folder), "--out", str(tmp_path / "t.txt")]) == 2
+    assert "mdbench combine --out all.csv" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_newline_in_a_name_splits_no_row() -> None:
@@ -149,6 +182,6 @@ def test_export_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     for forms in ([], ["--latex", "--markdown"]):
         assert main(["export", folder, *forms]) == 2
-        assert "Give one of --latex, --markdown and --csv." in capsys.readouterr().err
+        assert "Give one of --latex, --markdown and --csv, or --out FILE" in capsys.readouterr().err
     assert main(["export", folder, "--latex", "--published"]) == 2
     assert "--markdown --published" in capsys.readouterr().err

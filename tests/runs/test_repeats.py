@@ -209,10 +209,14 @@ def test_plans_say_so(workspace: Workspace) -> None:
     ]
     found = forecast(asked, HereRuntime())
     assert (found.jobs, len(found.due), found.repeated) == (3, 1, 2)
+    (cost,) = found.costs  # what is said of a method adds up to what is said of all
+    assert (cost.jobs, cost.done, cost.to_run, cost.repeated) == (3, 0, 1, 2)
     assert found.wall_s.value == found.due[0].wall_s.value
     execute(asked, HereRuntime(wrapped=False), Quiet())
     found = forecast(asked, HereRuntime())
     assert (len(found.due), found.repeated) == (0, 0)
+    (cost,) = found.costs
+    assert (cost.jobs, cost.done, cost.to_run, cost.repeated) == (3, 3, 0, 0)
 
 
 def test_reports_say_so(workspace: Workspace) -> None:

@@ -186,6 +186,18 @@ def test_answers_that_are_kept_are_copied_next_to_the_bundle(bundles: Path) -> N
     assert not (bundles.parent / "secret").exists()
 
 
+def test_a_study_without_a_page_is_checked_by_what_is_left(bundles: Path, capsys: Output) -> None:
+    del bundles
+    assert edition.main(["pieces.toml", "--pieces", "1", "--minutes", "1e-9"]) == 0
+    capsys.readouterr()
+    assert edition.main(["pieces.toml", "--check"]) == 1
+    text = " ".join(capsys.readouterr().out.split())
+    assert "No page has the records of pieces" in text
+    assert "In all 7 of 8 jobs" in text
+    assert edition.main(["pieces.toml"]) == 0
+    assert edition.main(["pieces.toml", "--check"]) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

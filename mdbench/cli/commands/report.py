@@ -30,7 +30,7 @@ def report(
     ] = False,
     study: OfStudies = None,
     budget: OfBudget = None,
-) -> None:
+) -> int:
     """Compare methods: one HTML page that needs no network, or text."""
     from mdbench.cli.report import write_report
     from mdbench.reports.classes import RecordFilter
@@ -39,7 +39,7 @@ def report(
     console = Console(highlight=False, stderr=json)
     wanted = RecordFilter(study or (), budget)
     places = results or RESULTS
-    write_report(places, page, console, title=title, text=text, json_=json, wanted=wanted)
+    return write_report(places, page, console, title=title, text=text, json_=json, wanted=wanted)
 
 
 @with_methods
@@ -73,12 +73,12 @@ def combine(
     results: Places = None,
     study: OfStudies = None,
     budget: OfBudget = None,
-) -> None:
+) -> int:
     """Write all records of folders and bundles as one table, failures too."""
     from mdbench.cli.report import combine_records
     from mdbench.reports.classes import RecordFilter
 
-    combine_records(
+    return combine_records(
         results or RESULTS, out, Console(highlight=False), RecordFilter(study or (), budget)
     )
 
@@ -105,11 +105,16 @@ def export(
     asked: dict[Literal["latex", "markdown", "csv"], bool]
     asked = {"latex": latex, "markdown": markdown, "csv": csv}
     forms = [form for form, chosen in asked.items() if chosen]
+    by_ending: dict[str, Literal["latex", "markdown", "csv"]]
+    by_ending = {".tex": "latex", ".md": "markdown", ".csv": "csv"}
+    if not forms and out is not None and out.suffix.lower() in by_ending:
+        forms = [by_ending[out.suffix.lower()]]
     if len(forms) != 1:
         options = " and ".join(f"--{form}" for form in forms)
         raise UsageError(
             f"export got {options}." if forms else "export got no form to write.",
-            "Give one of --latex, --markdown and --csv.",
+            "Give one of --latex, --markdown and --csv, or --out FILE that ends in .tex, .md or "
+            ".csv.  All records as one table: mdbench combine --out all.csv",
         )
     if published and not markdown:
         raise UsageError("--published is of --markdown.", "Give --markdown --published.")

@@ -1,7 +1,7 @@
-"""Audits: a random sample of a bundle's jobs, run again by somebody else.
+"""Audits: jobs of a bundle that somebody else has run again, with the records these left.
 
-The sample follows from the bundle's own SHA-256 and the auditor's salt, so that whoever makes a
-bundle cannot know which of its records will be run again.
+The sample follows from the bundle's own SHA-256 and a salt that nobody can choose.  What an audit
+says is what it has measured: the board compares its records with those of every bundle.
 """
 
 from __future__ import annotations
@@ -9,174 +9,237 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import subprocess
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from mdbench.errors import RecordsError, UnavailableError, counted, first_fault
-from mdbench.records import Machine, Status
-from mdbench.runs.reproduce import Agreement
+from mdbench.errors import RecordsError, first_fault
+from mdbench.extensions.community.signatures import salt_of, signer_of
+from mdbench.records import Record, key_of
+from mdbench.runs.reproduce import Agreement, compare_records
+from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from mdbench.methods import Method
-    from mdbench.records import Record
-
-FORMAT: Final = 1
-NAMESPACE: Final = "mdbench-audit"
-"""What a signature is for, so that one made for another purpose is none (``ssh-keygen -n``)."""
-_LARGEST: Final = 2**22
+FORMAT: Final = 2
+ENOUGH: Final = 60
+"""Jobs of a method that show with 95 % that at most 5 % of its results are not its own."""
+_LARGEST: Final = 2**26
 _DECIDES: Final = frozenset({Agreement.SAME, Agreement.NEARLY})
 
+_OTHER: Final = "another result"
+_HALF: Final = 0.5
+"""Part of its limit from which on a job may be ended on another machine."""
 
-class AuditedJob(BaseModel):
-    """One job of the sample: its record's key, and how its results agreed."""
+Outcome = Literal["equal", "different", "undecided"]
+
+
+class RerunJob(BaseModel):
+    """One job that was run again.
+
+    Attributes
+    ----------
+    key
+        The key of its record in the bundle.
+    repeatable, chaotic
+        Of its method, as `mdbench.method_spec.MethodSpec` has them.
+    record
+        What it left.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str = Field(pattern="^[0-9a-f]{64}$")
-    job: str
-    outcome: Literal["equal", "different", "undecided"]
-    reason: str = ""
+    repeatable: bool
+    chaotic: bool
+    record: Record
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    audit: int
-    bundle: str = Field(pattern="^[0-9a-f]{64}$")
-    share: float = Field(gt=0.0, le=1.0)
-    salt: str
-    mdbench: str
-    made: AwareDatetime
-    machine: Machine
-    jobs: tuple[AuditedJob, ...] = Field(min_length=1)
-
-
-@dataclass(frozen=True)
-class Audit:
-    """The result of an audit.
+class Audit(BaseModel):
+    """The file of an audit.
 
     Attributes
     ----------
     bundle
         The SHA-256 of the archive.
-    name
-        The first digits of the audit's own SHA-256.
+    share, least
+        The sample: this part of the records of each method, and at least so many.
+    salt
+        What chose the jobs, with the bundle's SHA-256.
+    draw
+        The auditor's signature of `draw_text`, from which the salt follows; empty where there is
+        none, and then the audit counts nowhere.
     jobs
         The jobs that were run again.
-    signer
-        Who has signed it; empty where nobody's signature was asked for.
     """
 
-    bundle: str
-    name: str
-    share: float
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    audit: int
+    bundle: str = Field(pattern="^[0-9a-f]{64}$")
+    share: float = Field(gt=0.0, le=1.0)
+    least: int = Field(ge=1)
     salt: str
-    jobs: tuple[AuditedJob, ...]
-    signer: str = ""
-
-    @property
-    def differing(self) -> int:
-        """How many results differ."""
-        return sum(job.outcome == "different" for job in self.jobs)
-
-    @property
-    def equal(self) -> int:
-        """How many results are equal."""
-        return sum(job.outcome == "equal" for job in self.jobs)
-
-    @property
-    def passed(self) -> bool:
-        """Whether no result differs and at least one could be decided."""
-        return not self.differing and self.equal > 0
-
-    @property
-    def words(self) -> str:
-        """The result in words."""
-        decided = self.equal + self.differing
-        by = f", signed by {self.signer}" if self.signer else ""
-        return f"{self.differing} of {counted(decided, 'result')} differ{by}"
-
-    def by(self, signer: str) -> Audit:
-        """Return the audit with who has signed it."""
-        return replace(self, signer=signer)
+    draw: str = ""
+    mdbench: str
+    made: AwareDatetime
+    jobs: tuple[RerunJob, ...] = Field(min_length=1)
 
 
-def sample(records: Sequence[Record], bundle_sha256: str, share: float, salt: str) -> list[Record]:
-    """Return the records that are run again, at least one.
+@dataclass(frozen=True)
+class Sample:
+    """How the jobs of an audit are chosen; see `Audit`."""
+
+    share: float
+    least: int
+    salt: str
+
+    def of(self, records: Iterable[Record], bundle_sha256: str) -> list[Record]:
+        """Return the records whose jobs are run again: of each method its part.
+
+        Parameters
+        ----------
+        records
+            The records of the bundle, in any order.
+        bundle_sha256
+            Of the archive.
+        """
+
+        def position(record: Record) -> str:
+            text = f"{bundle_sha256} {self.salt} {record.key}"
+            return hashlib.sha256(text.encode()).hexdigest()
+
+        groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+        for record in records:
+            if record.attempted and record.dataset_path is None:
+                version = [record.key_parts.get(part, "") for part in VERSION]
+                groups[record.data_type, record.algorithm, *version].append(record)
+        return [
+            record
+            for _, group in sorted(groups.items())
+            for record in sorted(group, key=position)[
+                : max(self.least, math.ceil(self.share * len(group)))
+            ]
+        ]
+
+
+def job_of(record: Record, *versions: str) -> str:
+    """Return what names the job of a record, whatever else stands in its key.
 
     Parameters
     ----------
-    records
-        The records of the bundle, in any order.
-    bundle_sha256
-        Of the archive.
-    share
-        Part of the records, above 0 and at most 1.
-    salt
-        The auditor's own text.
+    versions
+        Parts of the key that tell versions of a method apart: none for any of them.
+
+    Raises
+    ------
+    UsageError
+        If the record does not have all that it takes to run the job.
     """
-
-    def place(record: Record) -> str:
-        return hashlib.sha256(f"{bundle_sha256} {salt} {record.key}".encode()).hexdigest()
-
-    candidates = [record for record in records if record.attempted]
-    return sorted(candidates, key=place)[: max(1, math.ceil(share * len(candidates)))]
+    parts = {part: record.key_parts.get(part, "") for part in versions}
+    return key_of(parts | JobSpec.of(record).key_parts() | {"algorithm": record.algorithm})
 
 
-def outcome_of(
-    before: Record, after: Record, agreement: Agreement, method: Method
-) -> tuple[Literal["equal", "different", "undecided"], str]:
+VERSION: Final = ("adapter", "environment")
+"""The parts of a key that tell versions of a method apart."""
+
+
+def without_candidates(record: Record) -> Record:
+    """Return a record without what is neither scored nor compared."""
+    return record.model_copy(update={"front": None, "alternatives": ()})
+
+
+def outcome_of(before: Record, job: RerunJob, after: Record) -> tuple[Outcome, str]:
     """Return whether a job that was run again has left an equal result, and what to remark.
 
     Where the answer depends on how far a method came in its time, or on chance that no seed
     holds, another answer proves nothing.  Then only an answer where there was none, or none where
-    there was one, is a difference.
+    there was one, is a difference.  A job that is done here long before its limit was not ended by
+    it elsewhere, whatever its record states.
+
+    Parameters
+    ----------
+    before
+        The record of the bundle.
+    job
+        The job that was run again.
+    after
+        Its record, which may be scored again.
     """
-    if agreement in _DECIDES:
+    if why := _why_it_decides_nothing(after):
+        return "undecided", why
+    agreed = compare_records(
+        without_candidates(before), without_candidates(after), chaotic=job.chaotic
+    )
+    if agreed.sameness in _DECIDES:
         return "equal", ""
-    for part in ("adapter", "environment"):
+    for part in VERSION:
         if before.key_parts.get(part) != after.key_parts.get(part):
             return "undecided", f"the method here has another {part}"
-    ended = {Status.PARTIAL, Status.TIMEOUT} & {before.status, after.status}
+    ended = (before.cut_off or after.cut_off) and _share_used(after) >= _HALF
     if before.answered != after.answered and not ended:
         return "different", f"{before.status} in the bundle, {after.status} here"
-    if not method.spec.repeatable or agreement is Agreement.CHAOTIC:
+    if not job.repeatable or agreed.sameness is Agreement.CHAOTIC:
         return "undecided", "the method's answers differ from run to run"
-    if ended:
-        return "undecided", "the job was ended by its limit"
-    return "different", "another result"
+    return ("undecided", "the job was ended by its limit") if ended else ("different", _OTHER)
 
 
-def write_audit(
-    path: Path,
-    *,
-    bundle_sha256: str,
-    share: float,
-    salt: str,
-    jobs: Iterable[AuditedJob],
-    machine: Machine,
-    made: AwareDatetime,
-    version: str,
-) -> Audit:
-    """Write an audit's file and return it."""
-    content = _File(
-        audit=FORMAT,
-        bundle=bundle_sha256,
-        share=share,
-        salt=salt,
-        mdbench=version,
-        made=made,
-        machine=machine,
-        jobs=tuple(jobs),
-    )
-    path.write_text(content.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    return read_audit(path)
+def _share_used(record: Record) -> float:
+    """Return how much of its time or work a job has used, of whichever it has used most."""
+    budget, measured = record.budget, record.measured
+    pairs = ((measured.work_s, budget.work_s), (measured.wall_s, budget.timeout_s))
+    return max((used / limit for used, limit in pairs if used and limit), default=0.0)
+
+
+def _why_it_decides_nothing(after: Record) -> str:
+    """Return why not even an equal result would prove anything; empty where it would."""
+    if after.llm is not None:
+        return "its language model answers from the bundle's own log"
+    return "" if after.attempted else f"the job could not be run: {after.status}"
+
+
+def draw_text(bundle_sha256: str) -> bytes:
+    """Return what an auditor signs to get the salt of an audit."""
+    return f"mdbench audit of {bundle_sha256}\n".encode()
+
+
+def check_sample(audit: Audit, signer: str, signers: Path, records: Sequence[Record]) -> None:
+    """Check that an audit's jobs are those that its bundle and its signer's key give.
+
+    Parameters
+    ----------
+    signer
+        Who has signed the audit.
+    records
+        The records of the bundle, as they are in it.
+
+    Raises
+    ------
+    RecordsError
+        If they are not.
+    """
+    if not audit.draw or salt_of(audit.draw) != audit.salt:
+        raise RecordsError("its salt does not follow from the auditor's key: give --sign to audit")
+    if signer_of(draw_text(audit.bundle), audit.draw, signers) != signer:
+        raise RecordsError("its salt is by another key than its signature")
+    chosen = Sample(audit.share, audit.least, audit.salt).of(records, audit.bundle)
+    wanted = {record.key: job_of(record) for record in chosen}
+    if {job.key: job_of(job.record) for job in audit.jobs} != wanted or len(audit.jobs) != len(
+        wanted
+    ):
+        raise RecordsError(
+            f"its {len(audit.jobs)} jobs are not the {len(wanted)} of the sample that follows from "
+            "the bundle, the salt and the share"
+        )
+
+
+def write_audit(path: Path, audit: Audit) -> None:
+    """Write an audit's file."""
+    path.write_text(audit.model_dump_json(indent=1, by_alias=True) + "\n", encoding="utf-8")
 
 
 def read_audit(path: Path) -> Audit:
@@ -193,78 +256,11 @@ def read_audit(path: Path) -> Audit:
         if len(content) > _LARGEST:
             raise RecordsError(f"{path} is too large to be an audit.", hint)
         number = json.loads(content).get("audit")
-        if isinstance(number, int) and number > FORMAT:
-            raise RecordsError(f"{path} is an audit of format {number}.", "Update mdbench.")
-        file = _File.model_validate_json(content)
+        if isinstance(number, int) and number != FORMAT:
+            again = "Update mdbench." if number > FORMAT else f"Make it again.  {hint}"
+            raise RecordsError(f"{path} is an audit of format {number}.", again)
+        return Audit.model_validate_json(content)
     except ValidationError as error:
         raise RecordsError(f"{path} is no audit: {first_fault(error, 'it')}", hint) from None
     except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise RecordsError(f"{path} is no audit: {error}", hint) from None
-    name = hashlib.sha256(content).hexdigest()[:8]
-    return Audit(file.bundle, name, file.share, file.salt, file.jobs)
-
-
-def sign(path: Path, key: Path) -> Path:
-    """Sign a file with an SSH key and return the signature's file.
-
-    Raises
-    ------
-    UnavailableError
-        If there is no ``ssh-keygen``, or if it refuses the key.
-    """
-    signature = path.with_name(f"{path.name}.sig")
-    signature.unlink(missing_ok=True)
-    done = _ssh_keygen("-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(path))
-    if done.returncode or not signature.is_file():
-        raise UnavailableError(
-            f"{path} was not signed: {done.stderr.strip().splitlines()[-1:] or done.returncode}",
-            "Name a private key as ssh-keygen makes it: --sign ~/.ssh/id_ed25519",
-        )
-    return signature
-
-
-def signer_of(path: Path, signers: Path) -> str:
-    """Return who has signed an audit.
-
-    Parameters
-    ----------
-    path
-        The audit; its signature is next to it.
-    signers
-        A file of public keys by name, as ``ssh-keygen`` reads it (``allowed_signers``).
-
-    Raises
-    ------
-    RecordsError
-        If none of the keys in `signers` made the signature.
-    """
-    signature = path.with_name(f"{path.name}.sig")
-    if not signature.is_file():
-        raise RecordsError(f"it is not signed, and {signers.name} names whose audits count")
-    arguments = ["-s", str(signature)]
-    found = _ssh_keygen("-Y", "find-principals", *arguments, "-f", str(signers))
-    for name in found.stdout.split("\n"):
-        if not name.strip():
-            continue
-        checked = _ssh_keygen(
-            *("-Y", "verify", *arguments, "-f", str(signers), "-n", NAMESPACE, "-I", name.strip()),
-            content=path.read_bytes(),
-        )
-        if checked.returncode == 0:
-            return name.strip()
-    raise RecordsError(f"its signature is of nobody in {signers.name}")
-
-
-def _ssh_keygen(*arguments: str, content: bytes = b"") -> subprocess.CompletedProcess[str]:
-    try:
-        done = subprocess.run(
-            ["ssh-keygen", *arguments], input=content, capture_output=True, check=False
-        )
-    except OSError as error:
-        raise UnavailableError(
-            "Signatures need ssh-keygen, which was not found.",
-            "Install OpenSSH's client (on Debian and Ubuntu: apt install openssh-client).",
-        ) from error
-    return subprocess.CompletedProcess(
-        done.args, done.returncode, done.stdout.decode(), done.stderr.decode(errors="replace")
-    )

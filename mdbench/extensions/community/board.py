@@ -1,4 +1,9 @@
-"""A board: one site of all bundles of a registry, a function of their set alone."""
+"""A board: one site of all bundles of a registry, a function of its files alone.
+
+A row of a board is of one bundle: nobody's results are mixed with those of somebody else, so that
+no bundle can lift or lower the row of another.  What audits have found is of jobs, and so counts in
+every row that has the job.
+"""
 
 from __future__ import annotations
 
@@ -6,46 +11,54 @@ import csv
 import io
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from mdbench import __version__
 from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.errors import counted
 from mdbench.extensions.community.checks import Trust
+from mdbench.extensions.community.editions import TABLE
+from mdbench.extensions.community.evidence import Evidence, count_by_trust, share_run_again
 from mdbench.records import comparable
 from mdbench.reports.classes import class_of
+from mdbench.reports.combine import quoted
 from mdbench.runs.reproduce import RESULT
+from mdbench.runs.spec import backstop_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mdbench.extensions.community.store import Submission
+    from mdbench.extensions.community.checks import Folders
+    from mdbench.extensions.community.evidence import JudgedRecord
+    from mdbench.extensions.community.store import Content, Submission
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
 
 PAGE: Final = "index.html"
-TABLE: Final = "records.csv"
 _ORDER: Final = list(Trust)
+_MOST_CONFLICTS: Final = 200
+"""Conflicts that the page shows."""
 
 
 class Division(StrEnum):
     """Under which rules a result was made, as MLPerf's divisions."""
 
     CLOSED = "closed"
-    """A budget of work, and the benchmark's protocol and choice among candidates."""
+    """A budget of work that no limit of time cuts, and the benchmark's protocol and choice."""
     OPEN = "open"
     """Any other: a limit of time, the method's own choice, or a paper's protocol."""
 
 
 def division_of(record: Record) -> Division:
     """Return the division of a record."""
-    rules = class_of(record)
+    rules, limit = class_of(record), record.budget.timeout_s
     ours = (
         rules.work_s is not None
+        and (limit is None or limit >= backstop_s(rules.work_s))
         and rules.protocol == Protocol.STRICT
         and rules.choice == Choice.BENCHMARK
         and not rules.own
@@ -54,139 +67,201 @@ def division_of(record: Record) -> Division:
 
 
 @dataclass(frozen=True)
-class BoardRecord:
-    """One record of a board.
+class BoardRow:
+    """The results of one method in one bundle, one of each question.
 
     Attributes
     ----------
-    record
-        With the scores of this version's scorer.
-    trust, reason
-        Its class, and why it is no better one.
+    records
+        By question and rules.
     bundles
-        The short names of the bundles that have it.
+        The short names of the bundles that have exactly these.
     """
 
-    record: Record
-    trust: Trust
-    reason: str
+    records: Mapping[object, JudgedRecord]
     bundles: tuple[str, ...]
 
     @property
-    def division(self) -> Division:
-        """Its division."""
-        return division_of(self.record)
+    def name(self) -> str:
+        """The bundle as the name of a version: the first, and how many more there are."""
+        return "+".join([self.bundles[0], *[str(len(self.bundles) - 1)] * (len(self.bundles) > 1)])
+
+    @property
+    def content(self) -> object:
+        """Its results, and how far they are trusted: equal for equal rows."""
+        return frozenset(
+            (question, _result(judged), judged.trust) for question, judged in self.records.items()
+        )
 
 
-class Conflict(NamedTuple):
-    """Results of one job that differ between bundles, and which counts."""
-
-    job: str
-    bundles: tuple[str, ...]
-    counts: str
-    reason: str
-
-
-def join(
-    submissions: Iterable[Submission], metrics: Mapping[str, Sequence[MetricSpec]]
-) -> tuple[list[BoardRecord], list[Conflict]]:
-    """Return all results of the bundles, one of each job, and where bundles contradict each other.
-
-    Of different results the better class counts, and in one class the worse result: nobody gains
-    by another bundle.
+def rows_of(
+    evidence: Evidence,
+    submissions: Iterable[Submission],
+    folders: Folders,
+    metrics: Mapping[str, Sequence[MetricSpec]],
+) -> list[BoardRow]:
+    """Return the rows of a board, those of one method next to each other.
 
     Parameters
     ----------
     submissions
         In any order.
+    folders
+        The methods' folders that are here: methods are named by them.
     metrics
         Of each data type, the primary one first.
     """
-    by_key: dict[str, list[BoardRecord]] = defaultdict(list)
+    rows: dict[tuple[str, str], list[BoardRow]] = defaultdict(list)
     for submission in submissions:
-        for verdict in submission.verdicts:
-            trust, reason = submission.trust(verdict)
-            placed = BoardRecord(verdict.record, trust, reason, (submission.name,))
-            by_key[verdict.record.key].append(placed)
-    joined, conflicts = [], []
-    for _, several in sorted(by_key.items()):
-        groups: dict[str, list[BoardRecord]] = defaultdict(list)
-        for each in several:
-            groups[_result(each.record)].append(each)
-        merged = sorted(map(_merge, groups.values()), key=lambda each: _rank(each, metrics))
-        joined.append(merged[0])
-        if len(merged) > 1:
-            conflicts.append(_conflict(merged))
-    return joined, conflicts
+        own: dict[tuple[str, str], dict[object, list[JudgedRecord]]] = {}
+        for judged in evidence.judge(submission):
+            named = replace(judged, record=folders.named(judged.record))
+            record = named.record
+            questions = own.setdefault((record.data_type, record.method), {})
+            questions.setdefault((record.case, class_of(record)), []).append(named)
+        for method, questions in own.items():
+            # Of several results of one question in a bundle, that which is trusted least counts.
+            chosen = {
+                question: max(several, key=lambda judged: _rank(judged, metrics))
+                for question, several in questions.items()
+            }
+            rows[method].append(BoardRow(chosen, (submission.name,)))
+    return [row for _, several in sorted(rows.items()) for row in _distinct(several)]
 
 
-def _result(record: Record) -> str:
-    values = comparable(record)
+def _distinct(rows: Sequence[BoardRow]) -> list[BoardRow]:
+    """Make one row of rows that are equal."""
+    groups: dict[object, list[BoardRow]] = defaultdict(list)
+    for row in rows:
+        groups[row.content].append(row)
+    merged = [
+        replace(same[0], bundles=tuple(sorted(row.bundles[0] for row in same)))
+        for same in groups.values()
+    ]
+    return sorted(merged, key=lambda row: row.bundles)
+
+
+def _result(judged: JudgedRecord) -> str:
+    values = comparable(judged.record)
     return repr([values[name] for name in sorted(RESULT)])
 
 
-def _merge(same: Sequence[BoardRecord]) -> BoardRecord:
-    """Make one of equal results of several bundles: the best class counts."""
-    ordered = sorted(same, key=lambda one: (_ORDER.index(one.trust), one.bundles))
-    names = tuple(sorted({name for one in same for name in one.bundles}))
-    best = ordered[0]
-    return BoardRecord(best.record, best.trust, best.reason, names)
-
-
-def _rank(placed: BoardRecord, metrics: Mapping[str, Sequence[MetricSpec]]) -> tuple[object, ...]:
-    """Return a key by which the result that counts is the first."""
-    record = placed.record
+def _rank(judged: JudgedRecord, metrics: Mapping[str, Sequence[MetricSpec]]) -> tuple[object, ...]:
+    """Return a key by which the result that is trusted least, and of these the worst, is last."""
+    record = judged.record
     known = [spec for spec in metrics.get(record.data_type, ()) if spec.name in record.judged_by]
     value = record.metrics.get(known[0].name) if known and record.answered else None
     loss = known[0].loss(float(value)) if isinstance(value, int | float) else math.inf
-    return _ORDER.index(placed.trust), -loss, _result(record), placed.bundles
+    return _ORDER.index(judged.trust), loss, _result(judged), record.key
 
 
-def _conflict(merged: Sequence[BoardRecord]) -> Conflict:
-    first, other = merged[0], merged[1]
-    record = first.record
-    better = first.trust is not other.trust
-    return Conflict(
-        f"{record.algorithm} · {record.system} · "
-        f"{'clean' if record.snr_db is None else f'{record.snr_db:g} dB'} · seed {record.seed}",
-        tuple(sorted({name for one in merged for name in one.bundles})),
-        ", ".join(first.bundles),
-        f"it is {first.trust}" if better else "the worse result",
+class Conflict(NamedTuple):
+    """Results of one job that differ between rows of one method: of each row, in words."""
+
+    job: str
+    results: tuple[str, ...]
+
+
+def conflicts_of(rows: Iterable[BoardRow]) -> list[Conflict]:
+    """Return the jobs of which rows of one method have different results."""
+    by_question: dict[object, list[tuple[str, JudgedRecord]]] = defaultdict(list)
+    for row in rows:
+        for question, judged in row.records.items():
+            by_question[question].append((row.name, judged))
+    return sorted(
+        Conflict(
+            name_of(several[0][1].record),
+            tuple(sorted(f"{name}: {_in_words(judged)}" for name, judged in several)),
+        )
+        for several in by_question.values()
+        if len({_result(judged) for _, judged in several}) > 1
     )
 
 
+def _in_words(judged: JudgedRecord) -> str:
+    record = judged.record
+    name, score = next(iter(record.metrics.items()), ("", None))
+    text = f"{name} {score:.3g}" if isinstance(score, float) else ""
+    return ", ".join(filter(None, [str(record.status), text, str(judged.trust), judged.reason]))
+
+
+def name_of(record: Record) -> str:
+    """Return a name of a record's job to read."""
+    noise = "clean" if record.snr_db is None else f"{record.snr_db:g} dB"
+    return f"{record.algorithm} · {record.system} · {noise} · seed {record.seed}"
+
+
 def make_site(
-    submissions: Sequence[Submission],
-    left_out: Sequence[str],
+    content: Content,
+    folders: Folders,
     metrics: Mapping[str, Sequence[MetricSpec]],
-    page: Callable[[list[tuple[str, Record]], str], str],
+    page: Callable[[Sequence[Record], str], str],
     *,
     title: str,
+    wanted: Callable[[Record], bool] | None = None,
+    warnings: Sequence[str] = (),
 ) -> dict[str, str]:
     """Return the files of a board by name.
 
     Parameters
     ----------
-    submissions, left_out
-        As `mdbench.extensions.community.store.Registry.submissions` gives them.
+    content
+        What the registry has.
+    folders
+        The methods' folders that are here.
     metrics
         Of each data type, the primary one first.
     page
-        Makes a report of records, each with the name of its bundle, given its heading.
+        Makes a report of records, given its heading; the bundles' names are their versions.
     title
         The heading of the first page.
+    wanted
+        Whether the board is of a record's job; None for all.
+    warnings
+        What is to be known before all else.
     """
-    placed, conflicts = join(submissions, metrics)
-    verified = [one for one in placed if one.trust is not Trust.CLAIMED]
+    evidence = Evidence(content)
+    rows = rows_of(evidence, content.submissions, folders, metrics)
+    pairs = [(row, judged) for row in rows for judged in row.records.values()]
+    ranked = [
+        (row, judged)
+        for row, judged in pairs
+        if judged.trust is not Trust.CLAIMED and (wanted is None or wanted(judged.record))
+    ]
+    conflicts = conflicts_of(rows)
     files: dict[str, str] = {}
     boards = []
     for division in Division:
-        own = [one for one in verified if one.division is division]
+        own = [
+            judged.record.as_version(row.name)
+            for row, judged in ranked
+            if division_of(judged.record) is division
+        ]
         if own:
             name = f"{division}.html"
-            rows = [(one.bundles[0], one.record) for one in own]
-            files[name] = page(rows, f"{title}: {division} division")
+            files[name] = page(own, f"{title}: {division} division")
             boards.append({"name": name, "division": division, "results": len(own)})
+    files[PAGE] = _template().render(
+        title=title,
+        version=__version__,
+        boards=boards,
+        bundles=[_bundle_row(one, evidence) for one in content.submissions],
+        audits=_audit_rows(content),
+        methods=_method_rows(rows),
+        claimed=_claimed_rows(pairs),
+        summary=f"{counted(len(pairs), 'result')} of {counted(len(content.submissions), 'bundle')};"
+        f" {len(ranked)} of them are ranked.",
+        warnings=warnings,
+        conflicts=conflicts[:_MOST_CONFLICTS],
+        more_conflicts=len(conflicts[_MOST_CONFLICTS:]),
+        left_out=content.left_out,
+        trusts=list(Trust),
+    )
+    files[TABLE] = _table(pairs, metrics)
+    return files
+
+
+def _template() -> Template:
     environment = Environment(
         loader=PackageLoader("mdbench.extensions.community"),
         autoescape=True,
@@ -194,29 +269,14 @@ def make_site(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    claimed = [one for one in placed if one.trust is Trust.CLAIMED]
-    files[PAGE] = environment.get_template("board.html.j2").render(
-        title=title,
-        version=__version__,
-        boards=boards,
-        bundles=[_bundle_row(one) for one in submissions],
-        methods=_method_rows(placed),
-        claimed=_claimed_rows(claimed),
-        summary=f"{counted(len(placed), 'result')} of {counted(len(submissions), 'bundle')}; "
-        f"{len(verified)} of them are verified and ranked.",
-        conflicts=conflicts,
-        left_out=left_out,
-        trusts=[(trust, sum(one.trust is trust for one in placed)) for trust in Trust],
-    )
-    files[TABLE] = _table(placed)
-    return files
+    return environment.get_template("board.html.j2")
 
 
-def _bundle_row(submission: Submission) -> dict[str, object]:
+def _bundle_row(submission: Submission, evidence: Evidence) -> dict[str, object]:
     records = [verdict.record for verdict in submission.verdicts]
     days = sorted(record.measured.started.date().isoformat() for record in records)
     machines = sorted({record.provenance.machine.cpu for record in records})
-    trusts = [submission.trust(verdict)[0] for verdict in submission.verdicts]
+    classes = count_by_trust(evidence.judge(submission))
     return {
         "name": submission.name,
         "sha256": submission.sha256,
@@ -225,43 +285,64 @@ def _bundle_row(submission: Submission) -> dict[str, object]:
         "methods": ", ".join(sorted({record.algorithm for record in records})),
         "days": days[0] if days[:1] == days[-1:] else f"{days[0]} to {days[-1]}" if days else "",
         "machines": ", ".join(filter(None, machines)) or "unknown",
-        "trust": ", ".join(f"{trusts.count(trust)} {trust}" for trust in Trust if trust in trusts),
-        "audits": [f"{audit.name}: {audit.words}" for audit in submission.audits],
+        "trust": ", ".join(f"{number} {trust}" for trust, number in classes.items()),
     }
 
 
-def _method_rows(placed: Sequence[BoardRecord]) -> list[dict[str, object]]:
-    groups: dict[tuple[str, str, Division], list[BoardRecord]] = defaultdict(list)
-    for one in placed:
-        groups[one.record.data_type, one.record.method, one.division].append(one)
+def _audit_rows(content: Content) -> list[tuple[str, str, int, str]]:
+    return [
+        (checked.name, checked.audited.name, len(checked.audit.jobs), checked.signer)
+        for checked in content.audits
+    ]
+
+
+def _method_rows(rows: Sequence[BoardRow]) -> list[dict[str, object]]:
+    groups: dict[tuple[str, str, Division, tuple[str, ...]], list[JudgedRecord]] = defaultdict(list)
+    for row in rows:
+        for judged in row.records.values():
+            record = judged.record
+            division = division_of(record)
+            groups[record.data_type, record.method, division, row.bundles].append(judged)
     return [
         {
             "data_type": data_type,
             "method": method,
             "division": division,
-            "counts": [sum(one.trust is trust for one in group) for trust in Trust],
-            "bundles": sorted({name for one in group for name in one.bundles}),
+            "counts": [count_by_trust(group).get(trust, 0) for trust in Trust],
+            "run_again": share_run_again(group),
+            "bundles": bundles,
         }
-        for (data_type, method, division), group in sorted(groups.items())
+        for (data_type, method, division, bundles), group in sorted(groups.items())
     ]
 
 
-def _claimed_rows(claimed: Sequence[BoardRecord]) -> list[tuple[str, str, int, str]]:
+def _claimed_rows(
+    pairs: Iterable[tuple[BoardRow, JudgedRecord]],
+) -> list[tuple[str, str, int, str]]:
     count: dict[tuple[str, str, str], int] = defaultdict(int)
-    for one in claimed:
-        count[one.record.method, ", ".join(one.bundles), one.reason] += 1
+    for row, judged in pairs:
+        if judged.trust is Trust.CLAIMED:
+            count[judged.record.method, ", ".join(row.bundles), judged.reason] += 1
     return [
         (method, bundles, number, reason)
         for (method, bundles, reason), number in sorted(count.items())
     ]
 
 
-def _table(placed: Sequence[BoardRecord]) -> str:
+def _table(
+    pairs: Iterable[tuple[BoardRow, JudgedRecord]], metrics: Mapping[str, Sequence[MetricSpec]]
+) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     names = ("key", "data_type", "method", "system", "part", "snr_db", "seed", "status")
-    table.writerow([*names, "trust", "division", "bundles", "reason"])
-    for one in placed:
-        own = [getattr(one.record, name) for name in names]
-        table.writerow([*own, one.trust, one.division, " ".join(one.bundles), one.reason])
+    more = ("score", "data", "wall_s", "claimed_wall_s", "trust", "division", "bundles", "reason")
+    table.writerow([*names, *more])
+    for row, judged in pairs:
+        record = judged.record
+        own = [getattr(record, name) for name in names]
+        primary = next(iter(metrics.get(record.data_type, ())), None)
+        score = record.metrics.get(primary.name) if primary else None
+        measured = score, record.key_parts.get("dataset"), record.measured.wall_s
+        last = judged.trust, division_of(record), " ".join(row.bundles), judged.reason
+        table.writerow(map(quoted, [*own, *measured, judged.claimed_wall_s, *last]))
     return text.getvalue()

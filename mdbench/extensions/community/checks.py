@@ -10,16 +10,18 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mdbench import methods
 from mdbench.cli.contradictions import contradictions
 from mdbench.errors import MethodError
+from mdbench.extensions.community.audits import VERSION, without_candidates
+from mdbench.records import Status
 from mdbench.runs.record import this_machine
 from mdbench.runs.reproduce import rescore_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from mdbench.records import Record
     from mdbench.runs.reproduce import RescoredRecord
@@ -30,21 +32,25 @@ class Trust(StrEnum):
     """How far a result has been verified, the best first."""
 
     RERUN = "re-run"
-    """A second party has run a sample of the bundle's jobs again, and got equal records."""
+    """A named auditor has run this job again, and got this answer."""
     RESCORED = "re-scored"
     """Its scores were made again from its answer, by this version's scorer."""
+    UNANSWERED = "unanswered"
+    """It states that there was no answer, which nobody has verified."""
     CLAIMED = "claimed"
-    """Nothing of it could be verified here."""
+    """Nothing of it could be verified here, or something speaks against it."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of one record.
+    """What is known of one record by itself.
 
     Attributes
     ----------
     record
         The record as it counts: with the scores of this version's scorer, where they can be made.
+    key
+        Its key as it came.
     trust
         Its class.
     reason
@@ -54,6 +60,7 @@ class Verdict:
     """
 
     record: Record
+    key: str
     trust: Trust
     reason: str = ""
     faults: tuple[str, ...] = ()
@@ -68,6 +75,8 @@ _DERIVED: Final = (
     *("measured_in", "judged_by"),
 )
 """Keys of a record that follow from the dataset and the options, not from the answer."""
+_PARTS: Final = (*VERSION, "dataset", "scorer")
+"""Parts that every key has, besides those of its job."""
 
 
 def check_records(
@@ -84,34 +93,25 @@ def check_records(
     n_jobs
         Processes; None for as many as are worth starting.
     """
-    adapters = _adapters(workspace)
-    for done in rescore_all(records, workspace, n_jobs):
-        yield _verdict(done, adapters)
+    # Of a refused answer nothing but the job can be verified, as of one that was never given.
+    judged = [
+        record.model_copy(update={"status": Status.FAILED})
+        if record.status is Status.INVALID_OUTPUT
+        else record
+        for record in records
+    ]
+    for record, done in zip(records, rescore_all(judged, workspace, n_jobs), strict=True):
+        yield _verdict(record, done)
 
 
-def _adapters(workspace: Workspace) -> dict[str, str]:
-    """Return the names of the methods here by the fingerprints of their folders."""
-    names = {}
-    for name, method in methods.discover(workspace.algorithms).items():
-        if not isinstance(method, MethodError):
-            with suppress(MethodError, OSError):
-                names[method.fingerprint()] = name
-    return names
-
-
-def _faults_of_name(record: Record, adapters: Mapping[str, str]) -> Iterator[str]:
-    """Yield that a record's folder is known by another name, which its key does not hold."""
-    known = adapters.get(record.key_parts.get("adapter", ""), record.algorithm)
-    if known != record.algorithm:
-        yield f"algorithm is {record.algorithm!r}, and its folder is that of {known}"
-
-
-def _verdict(done: RescoredRecord, adapters: Mapping[str, str]) -> Verdict:
-    before, after = done.before, done.after
-    faults = [*contradictions(before), *_faults_of_name(before, adapters)]
+def _verdict(before: Record, done: RescoredRecord) -> Verdict:
+    faults = list(contradictions(before))
+    faults += [f"its key_parts have no {part}" for part in _PARTS if part not in before.key_parts]
     if done.left:
         reason = "its data are the user's own" if before.dataset_path else done.left
-        return Verdict(before, Trust.CLAIMED, reason, tuple(faults))
+        claimed = without_candidates(before)
+        return Verdict(claimed, before.key, Trust.CLAIMED, reason, tuple(faults))
+    after = without_candidates(done.after)
     for name in _DERIVED:
         old, new = getattr(before, name), getattr(after, name)
         if name == "judged_by" and {*old} < {*new}:
@@ -120,7 +120,10 @@ def _verdict(done: RescoredRecord, adapters: Mapping[str, str]) -> Verdict:
             faults.append(f"{name} is {old!r}, and the dataset's is {new!r}")
     if before.provenance.scorer == after.provenance.scorer:
         faults += _faults_of_scores(done)
-    return Verdict(after, Trust.RESCORED, faults=tuple(faults))
+    if before.status is Status.INVALID_OUTPUT:
+        after = after.model_copy(update={"status": before.status})
+    trust = Trust.RESCORED if after.answered else Trust.UNANSWERED
+    return Verdict(after, before.key, trust, faults=tuple(faults))
 
 
 def _faults_of_scores(done: RescoredRecord) -> Iterator[str]:
@@ -135,3 +138,48 @@ def _faults_of_scores(done: RescoredRecord) -> Iterator[str]:
         if numeric and (elsewhere or math.isclose(old, new, rel_tol=_NUMERIC, abs_tol=_ROUND_OFF)):
             continue
         yield f"{name} is {old!r}, and scored again {new!r}"
+
+
+class Folders:
+    """The folders of methods that are here, by what they consist of.
+
+    A name says nothing: whoever writes a record can write any.  What a method is known by is the
+    hash of its folder, and that of its lock.
+
+    Parameters
+    ----------
+    workspace
+        Where they are.
+    """
+
+    class _Folder(NamedTuple):
+        name: str
+        lock_sha256: str
+        asks_for: tuple[str, ...]
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._by_hash: dict[str, Folders._Folder] = {}
+        for name, method in methods.discover(workspace.algorithms).items():
+            if not isinstance(method, MethodError):
+                with suppress(MethodError, OSError):
+                    folder = self._Folder(name, method.lock_sha256(), method.spec.given)
+                    self._by_hash[method.fingerprint()] = folder
+
+    def faults(self, record: Record) -> Iterator[str]:
+        """Yield that the folder of a record has another name here."""
+        folder = self._by_hash.get(record.key_parts.get("adapter", ""))
+        if folder is not None and folder.name != record.algorithm:
+            yield f"algorithm is {record.algorithm!r}, and its folder is that of {folder.name}"
+
+    def named(self, record: Record) -> Record:
+        """Return a record under the name that its folder has here, with what that one asks for.
+
+        One whose folder or lock is not here is named so that nobody takes it for the method here.
+        """
+        adapter, lock = (record.key_parts.get(part, "") for part in VERSION)
+        folder = self._by_hash.get(adapter)
+        if folder is not None and folder.lock_sha256 == lock:
+            return record.model_copy(update={"given": folder.asks_for})
+        what, known_by = ("folder", adapter) if folder is None else ("lock", lock)
+        name = f"{record.algorithm} [unknown {what} {known_by[:8]}]"
+        return record.model_copy(update={"algorithm": name})

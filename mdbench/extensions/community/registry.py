@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
 from rich.markup import escape
 
 from mdbench import __version__, methods
@@ -17,52 +19,93 @@ from mdbench.cli.check import check_moved_laws
 from mdbench.cli.options import Exit
 from mdbench.cli.report import html_of, metrics_of, write
 from mdbench.cli.results import run_again
-from mdbench.errors import UsageError, counted
-from mdbench.extensions.community.audits import AuditedJob, outcome_of, sample, sign, write_audit
-from mdbench.extensions.community.board import PAGE, make_site
+from mdbench.errors import UsageError, counted, first_fault
+from mdbench.extensions.community.audits import (
+    ENOUGH,
+    FORMAT,
+    Audit,
+    RerunJob,
+    Sample,
+    draw_text,
+    outcome_of,
+    without_candidates,
+    write_audit,
+)
+from mdbench.extensions.community.board import PAGE, make_site, name_of
 from mdbench.extensions.community.checks import Trust
-from mdbench.extensions.community.store import Registry
-from mdbench.records import RecordStore, results_files
+from mdbench.extensions.community.editions import EDITION, difference, edition_of
+from mdbench.extensions.community.evidence import Evidence, count_by_trust
+from mdbench.extensions.community.signatures import salt_of, sign, signature_of
+from mdbench.extensions.community.store import (
+    AUDITS,
+    BUNDLES,
+    SIGNERS,
+    STUDY,
+    Registry,
+    newest_of,
+)
+from mdbench.extensions.community.withdrawals import Withdrawal, is_withdrawal
 from mdbench.reports.bundle import is_bundle, opened, sha256_of
-from mdbench.reports.classes import latest
-from mdbench.reports.joining import distinguish
-from mdbench.runs.record import this_machine
+from mdbench.runs.plan import make_plan
+from mdbench.runs.spec import JobSpec
+from mdbench.runs.study import Study
+from mdbench.runtimes.registry import AUTOMATIC
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
+    from mdbench.cli.results import RunAgain
+    from mdbench.extensions.community.audits import Outcome
     from mdbench.records import Record
 
 
+SHARE = 0.05
+"""Part of the records of each method that an audit runs again, where nothing is asked for."""
+
+
 def submit_bundle(path: Path, registry: Path, console: Console, n_jobs: int | None) -> int:
-    """Verify a bundle, or read an audit, and add it to a registry."""
+    """Verify a bundle, or read an audit or a withdrawal, and add it to a registry."""
     here = Registry(registry, Workspace.find())
     if path.suffix == ".json":
-        audit = here.add_audit(path)
-        console.print(
-            f"Added audit {audit.name} of bundle {audit.bundle[:8]}: {audit.words}.",
-            soft_wrap=True,
-        )
-        return Exit.DONE
+        return _submit_statement(path, here, console)
     submission = here.submit(path, n_jobs=n_jobs)
-    classes = Counter(submission.trust(verdict)[0] for verdict in submission.verdicts)
-    shown = ", ".join(f"{classes[trust]} {trust}" for trust in Trust if classes[trust])
+    judged = Evidence(here.read(n_jobs=n_jobs)).judge(submission)
+    shown = ", ".join(f"{number} {trust}" for trust, number in count_by_trust(judged).items())
     console.print(
         f"Added bundle {submission.name} to {escape(str(registry))}: "
-        f"{counted(len(submission.verdicts), 'record')}, {shown}.",
+        f"{counted(len(judged), 'record')}, {shown}.",
         soft_wrap=True,
     )
-    reasons = Counter(
-        reason
-        for trust, reason in map(submission.trust, submission.verdicts)
-        if trust is Trust.CLAIMED
-    )
+    reasons = Counter(record.reason for record in judged if record.trust is Trust.CLAIMED)
     for reason, number in reasons.most_common():
         console.print(f"  {number} claimed, as {escape(reason)}", soft_wrap=True)
+    versions = {here.folders.named(record.record).algorithm for record in judged}
+    for name in sorted(versions - {record.record.algorithm for record in judged}):
+        console.print(f"  shown as {escape(name)}", soft_wrap=True)
+    return Exit.DONE
+
+
+def _submit_statement(path: Path, registry: Registry, console: Console) -> int:
+    """Add an audit or a withdrawal to a registry."""
+    if is_withdrawal(path):
+        registry.add_withdrawal(path)
+        console.print(f"Added a withdrawal: {escape(str(path))}", soft_wrap=True)
+    else:
+        audit = registry.add_audit(path)
+        console.print(
+            f"Added an audit of bundle {audit.bundle[:8]}: {counted(len(audit.jobs), 'job')}.",
+            soft_wrap=True,
+        )
+    if not (registry.folder / SIGNERS).is_file():
+        console.print(
+            f"[yellow]It counts once {SIGNERS} in {escape(str(registry.folder))} names its "
+            "signer.[/]",
+            soft_wrap=True,
+        )
     return Exit.DONE
 
 
@@ -70,28 +113,34 @@ def audit_bundle(
     bundle: Path,
     console: Console,
     *,
-    share: float,
+    share: float | None,
     salt: str | None,
     out: Path,
     key: Path | None,
     moved: bool,
     n_jobs: int | None,
 ) -> int:
-    """Run a random sample of a bundle's jobs again, and write what was found.
+    """Run a random sample of a bundle's jobs again, and write what they left.
 
     With `moved` its methods are run on moved laws, too, by a draw that the salt decides.
     """
     if not is_bundle(bundle):
         raise UsageError(f"{bundle} is no bundle.", "Bundles come from: mdbench bundle")
-    if not 0.0 < share <= 1.0:
+    if share is not None and not 0.0 < share <= 1.0:
         raise UsageError(
             f"--sample is {share:g}.", "Give a part of the records, above 0 and at most 1: 0.05"
         )
-    salt = secrets.token_hex(8) if salt is None else salt
+    if key is not None and salt is not None:
+        raise UsageError(
+            "--salt was given with --sign.", "The salt of an audit that counts is the key's own."
+        )
     sha256 = sha256_of(bundle)
+    draw = "" if key is None else signature_of(draw_text(sha256), key)
+    salt = salt_of(draw) if draw else salt or secrets.token_hex(8)
+    how = Sample(SHARE, ENOUGH, salt) if share is None else Sample(share, 1, salt)
     with opened(bundle) as folder:
-        records = [one for file in results_files(folder) for one in RecordStore(file).read()]
-        chosen = sample(records, sha256, share, salt)
+        records = newest_of(bundle, folder)
+        chosen = how.of(records, sha256)
         if not chosen:
             raise UsageError(f"{bundle} has no job that could be run again.")
         console.print(
@@ -99,36 +148,76 @@ def audit_bundle(
             f"bundle's SHA-256 and the salt {escape(salt)}",
             soft_wrap=True,
         )
-        jobs = []
-        for pair in run_again(folder, {record.key for record in chosen}, [], n_jobs, console):
+        pairs = []
+        keys = {record.key for record in chosen}
+        # As here, whatever the records name: a bundle could name a runtime that nobody has.
+        runtime = os.environ.get("MDBENCH_RUNTIME") or AUTOMATIC
+        for pair in run_again(folder, keys, [], n_jobs, console, runtime=runtime):
             if pair is None:
                 return Exit.INTERRUPTED
-            outcome, reason = outcome_of(pair.before, pair.after, pair.agreed.sameness, pair.method)
-            name = _name(pair.before)
-            jobs.append(AuditedJob(key=pair.before.key, job=name, outcome=outcome, reason=reason))
-            console.print(
-                escape(f"{name}  {outcome}{f': {reason}' if reason else ''}"), soft_wrap=True
-            )
-    audit = write_audit(
-        out,
-        bundle_sha256=sha256,
-        share=share,
+            pairs.append(_rerun_job(pair, console))
+    jobs, outcomes = [job for job, _ in pairs], Counter(outcome for _, outcome in pairs)
+    audit = Audit(
+        audit=FORMAT,
+        bundle=sha256,
+        share=how.share,
+        least=how.least,
         salt=salt,
-        jobs=sorted(jobs, key=lambda job: job.key),
-        machine=this_machine(),
+        draw=draw,
+        mdbench=__version__,
         made=datetime.now(UTC),
-        version=__version__,
+        jobs=tuple(sorted(jobs, key=lambda job: job.key)),
     )
+    write_audit(out, audit)
     if key is not None:
         console.print(f"Signed: {escape(str(sign(out, key)))}", soft_wrap=True)
-    undecided = len(audit.jobs) - audit.equal - audit.differing
     console.print(
-        f"{audit.equal} equal, {audit.differing} different, {undecided} undecided: "
-        f"{escape(str(out))}",
+        f"{outcomes['equal']} equal, {outcomes['different']} different, "
+        f"{outcomes['undecided']} undecided: {escape(str(out))}",
         soft_wrap=True,
     )
+    if key is None:
+        console.print("It is not signed, and counts in no registry: --sign KEY", soft_wrap=True)
     known = moved and _know_laws(records, salt, console)
-    return Exit.NOT_AS_WISHED if audit.differing or known else Exit.DONE
+    return Exit.NOT_AS_WISHED if outcomes["different"] or known else Exit.DONE
+
+
+def _rerun_job(pair: RunAgain, console: Console) -> tuple[RerunJob, Outcome]:
+    """Print how a job that was run again agrees, and return what an audit has of it."""
+    spec = pair.method.spec
+    job = RerunJob(
+        key=pair.before.key,
+        repeatable=spec.repeatable,
+        chaotic=spec.chaotic,
+        record=without_candidates(pair.after),
+    )
+    outcome, reason = outcome_of(pair.before, job, pair.after)
+    text = f"{name_of(pair.before)}  {outcome}{f': {reason}' if reason else ''}"
+    console.print(escape(text), soft_wrap=True)
+    return job, outcome
+
+
+def withdraw(
+    sha256: str, registry: Path, console: Console, *, reason: str, out: Path, key: Path
+) -> int:
+    """Write and sign that a bundle or an audit counts no more, and add that to a registry.
+
+    `sha256` may be the beginning of the sum.
+    """
+    files = [*registry.glob(f"{BUNDLES}/*.zip"), *registry.glob(f"{AUDITS}/*.json")]
+    names = sorted(path.stem for path in files if path.stem.startswith(sha256))
+    if len(names) != 1 or not sha256:
+        some = f"{len(names)} bundles or audits begin" if names else "No bundle or audit begins"
+        raise UsageError(
+            f"{some} with {sha256!r} in {registry}.", "Give the first digits of its SHA-256."
+        )
+    try:
+        text = Withdrawal(of=names[0], reason=reason).model_dump_json(indent=1)
+    except ValidationError as error:
+        raise UsageError(f"--reason: {first_fault(error)}", "Give one line.") from None
+    out.write_text(f"{text}\n", encoding="utf-8")
+    sign(out, key)
+    return _submit_statement(out, Registry(registry, Workspace.find()), console)
 
 
 def _know_laws(records: Sequence[Record], salt: str, console: Console) -> bool:
@@ -153,11 +242,6 @@ def _know_laws(records: Sequence[Record], salt: str, console: Console) -> bool:
     return found == Exit.NOT_AS_WISHED
 
 
-def _name(record: Record) -> str:
-    noise = "clean" if record.snr_db is None else f"{record.snr_db:g} dB"
-    return f"{record.algorithm} · {record.system} · {noise} · seed {record.seed}"
-
-
 def make_board(
     registry: Path, out: Path, console: Console, *, title: str, n_jobs: int | None, json_: bool
 ) -> int:
@@ -167,20 +251,28 @@ def make_board(
             f"There is no registry {registry}.",
             f"Add a bundle: mdbench registry submit BUNDLE {registry}",
         )
-    here = Registry(registry, Workspace.find())
-    submissions, left_out = here.submissions(n_jobs=n_jobs)
-    if not submissions:
+    workspace = Workspace.find()
+    here = Registry(registry, workspace)
+    content = here.read(n_jobs=n_jobs)
+    if not content.submissions:
         raise UsageError(
             f"{registry} has no bundle that can be shown.",
-            left_out[0] if left_out else f"Add one: mdbench registry submit BUNDLE {registry}",
+            content.left_out[0]
+            if content.left_out
+            else f"Add one: mdbench registry submit BUNDLE {registry}",
         )
-
-    def page(rows: list[tuple[str, Record]], heading: str) -> str:
-        named = distinguish([(registry / name, record) for name, record in rows])
-        return html_of(latest(record for _, record in named), title=heading)
-
-    records = [verdict.record for one in submissions for verdict in one.verdicts]
-    files = make_site(submissions, left_out, metrics_of(records), page, title=title)
+    study = registry / STUDY
+    records = [verdict.record for one in content.submissions for verdict in one.verdicts]
+    files = make_site(
+        content,
+        here.folders,
+        metrics_of(records),
+        lambda rows, heading: html_of(rows, title=heading),
+        title=title,
+        wanted=_asked_by(study, workspace) if study.is_file() else None,
+        warnings=(warnings := _warnings(registry)),
+    )
+    files[EDITION] = json.dumps(edition_of(registry, records), indent=1) + "\n"
     for name, text in files.items():
         write(out / name, text)
     if json_:
@@ -189,17 +281,49 @@ def make_board(
                 {
                     "schema": 1,
                     "page": str(out / PAGE),
-                    "bundles": [one.sha256 for one in submissions],
-                    "left_out": left_out,
+                    "bundles": [one.sha256 for one in content.submissions],
+                    "left_out": content.left_out,
+                    "warnings": warnings,
                 }
             )
         )
         return Exit.DONE
-    for line in left_out:
-        console.print(f"[yellow]left out: {escape(line)}[/]", soft_wrap=True)
+    for line in [*warnings, *(f"left out: {line}" for line in content.left_out)]:
+        console.print(f"[yellow]{escape(line)}[/]", soft_wrap=True)
     console.print(
-        f"{counted(len(records), 'record')} of {counted(len(submissions), 'bundle')} in "
+        f"{counted(len(records), 'record')} of {counted(len(content.submissions), 'bundle')} in "
         f"{escape(str(out / PAGE))}",
         soft_wrap=True,
     )
     return Exit.DONE
+
+
+def show_difference(before: Path, after: Path, console: Console) -> int:
+    """Print what differs between two editions of a board."""
+    lines = difference(before, after).lines()
+    for line in lines or ["Nothing differs."]:
+        console.print(escape(line), soft_wrap=True)
+    return Exit.NOT_AS_WISHED if lines else Exit.DONE
+
+
+def _warnings(registry: Path) -> list[str]:
+    """Return what a registry lacks that keeps its board from being bent."""
+    lines = []
+    if not (registry / SIGNERS).is_file():
+        lines.append(f"No audit counts: there is no {SIGNERS}, which names the auditors.")
+    if not (registry / STUDY).is_file():
+        lines.append(
+            f"There is no {STUDY}, which names the jobs of this board: whoever submits other jobs "
+            "changes who has done them all, and so who is compared."
+        )
+    return lines
+
+
+def _asked_by(study: Path, workspace: Workspace) -> Callable[[Record], bool]:
+    """Return whether a record is of a question that a study asks, of whatever method."""
+
+    def question(job: JobSpec) -> tuple[object, ...]:
+        return (*job.question, job.option_text)
+
+    asked = {question(job) for job in make_plan(Study.read(study), workspace).jobs}
+    return lambda record: question(JobSpec.of(record)) in asked

@@ -1,8 +1,9 @@
 """A registry: a folder with the bundles and audits of many people.
 
-``bundles/SHA256.zip`` are bundles and ``audits/SHA256.json`` audits, each named by its own bytes,
-with the signature next to it.  ``verdicts/`` keeps what was found when a bundle's records were
-scored again; it can be removed, and is made again.  Two registries are merged by copying files.
+``bundles/SHA256.zip`` are bundles, ``audits/SHA256.json`` audits and ``withdrawals/SHA256.json``
+withdrawals, each named by its own bytes, with the signature next to it.  Two registries are merged
+by copying files.  What was found when records were scored again is kept outside, as whoever can
+write into a registry could write that, too.
 """
 
 from __future__ import annotations
@@ -10,69 +11,100 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mdbench import __version__
 from mdbench.errors import RecordsError, UsageError
-from mdbench.extensions.community.audits import Audit, read_audit, signer_of
-from mdbench.extensions.community.checks import Trust, Verdict, check_records
+from mdbench.extensions.community.audits import Audit, check_sample, job_of, read_audit
+from mdbench.extensions.community.checks import Folders, Trust, Verdict, check_records
+from mdbench.extensions.community.signatures import signer_of_file
+from mdbench.extensions.community.withdrawals import read_withdrawal
 from mdbench.records import Record, parse_records, read_content, results_files
 from mdbench.reports.bundle import described, is_bundle, opened, sha256_of
 from mdbench.workspace import bench_hash, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from mdbench.workspace import Workspace
 
 BUNDLES: Final = "bundles"
 AUDITS: Final = "audits"
+WITHDRAWALS: Final = "withdrawals"
 _VERDICTS: Final = "verdicts"
 SIGNERS: Final = "allowed_signers"
-"""The file with the public keys of auditors, as ``ssh-keygen`` reads it.
-
-Where it is there, only audits that one of them has signed count.
-"""
+"""The file with the public keys of those whose word counts, as ``ssh-keygen`` reads it."""
+STUDY: Final = "study.toml"
+"""The study whose jobs the board is of; all jobs where there is none."""
 _MOST_FAULTS: Final = 20
 """Refused records that an error shows."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """A bundle of a registry, and what was found about its records.
+    """A bundle of a registry, and what was found about its records, each by itself.
 
     Attributes
     ----------
     sha256
         The hash of the archive.
     about
-        What it states of itself: ``title``, ``first``, ``last``, ``methods``.
+        What it states of itself: ``title``, ``mdbench``.
     verdicts
         The verdicts on its records, in their order.
-    audits
-        The audits that count.
     """
 
     sha256: str
     about: dict[str, Any]
     verdicts: tuple[Verdict, ...]
-    audits: tuple[Audit, ...]
 
     @property
     def name(self) -> str:
         """A short name."""
         return self.sha256[:8]
 
-    def trust(self, verdict: Verdict) -> tuple[Trust, str]:
-        """Return the class of one of its records with the reason, after all audits."""
-        if failed := [audit for audit in self.audits if audit.differing]:
-            one = failed[0]
-            return Trust.CLAIMED, f"audit {one.name}: {one.words}"
-        if any(audit.passed for audit in self.audits):
-            return Trust.RERUN, ""
-        return verdict.trust, verdict.reason
+
+@dataclass(frozen=True)
+class CheckedAudit:
+    """An audit that counts.
+
+    Attributes
+    ----------
+    name
+        The first digits of its SHA-256.
+    signer
+        Who has signed it.
+    audited
+        The bundle.
+    verdicts
+        The verdicts on the records that its jobs left, in their order.
+    """
+
+    audit: Audit
+    name: str
+    signer: str
+    audited: Submission
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True)
+class Content:
+    """All that a registry has.
+
+    Attributes
+    ----------
+    withdrawn
+        Why bundles are withdrawn, by their SHA-256.
+    left_out
+        What does not count, with the reason.
+    """
+
+    submissions: tuple[Submission, ...]
+    audits: tuple[CheckedAudit, ...]
+    withdrawn: dict[str, str]
+    left_out: tuple[str, ...]
 
 
 class Registry:
@@ -89,6 +121,7 @@ class Registry:
     def __init__(self, folder: Path, workspace: Workspace) -> None:
         self.folder = folder
         self._workspace = workspace
+        self.folders = Folders(workspace)
 
     def submit(self, bundle: Path, *, n_jobs: int | None) -> Submission:
         """Verify a bundle and copy it into the registry; one that is there already stays.
@@ -105,13 +138,13 @@ class Registry:
             raise UsageError(
                 f"{bundle} is no bundle.", "Make one of results: mdbench bundle results"
             )
-        submission = self._verify(bundle, self._audits()[0], n_jobs)
+        submission = self._verify(bundle, n_jobs)
         refused = [verdict for verdict in submission.verdicts if verdict.faults]
         if refused:
             lines = [
-                f"{one.record.algorithm} · {one.record.system} · seed {one.record.seed}: "
-                f"{'; '.join(one.faults[:3])}"
-                for one in refused[:_MOST_FAULTS]
+                f"{verdict.record.algorithm} · {verdict.record.system} · seed "
+                f"{verdict.record.seed}: {'; '.join(verdict.faults[:3])}"
+                for verdict in refused[:_MOST_FAULTS]
             ]
             more = len(refused) - len(lines)
             raise RecordsError(
@@ -120,11 +153,13 @@ class Registry:
                 "Scores by an older version are made again by: mdbench rescore RESULTS.  Results "
                 "that were edited are run again.",
             )
-        target = self.folder / BUNDLES / f"{submission.sha256}.zip"
+        target = self._path(BUNDLES, submission.sha256)
         if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
             write_whole(target, lambda file: _copy(bundle, file))
         return submission
+
+    def _path(self, kind: str, sha256: str) -> Path:
+        return self.folder / kind / f"{sha256}{'.zip' if kind == BUNDLES else '.json'}"
 
     def add_audit(self, path: Path) -> Audit:
         """Copy an audit and its signature into the registry.
@@ -135,58 +170,130 @@ class Registry:
             If it cannot be read, or is of a bundle that is not here.
         """
         audit = read_audit(path)
-        if not (self.folder / BUNDLES / f"{audit.bundle}.zip").is_file():
+        self.check_bundle(audit.bundle, f"{path} is an audit of")
+        self._add_signed(AUDITS, path)
+        return audit
+
+    def check_bundle(self, sha256: str, what: str) -> None:
+        """Check that a bundle is here.
+
+        Raises
+        ------
+        RecordsError
+            If it is not; `what` begins the message.
+        """
+        if not self._path(BUNDLES, sha256).is_file():
             raise RecordsError(
-                f"{path} is an audit of the bundle {audit.bundle[:8]}, which is not in "
-                f"{self.folder}.",
+                f"{what} the bundle {sha256[:8]}, which is not in {self.folder}.",
                 "Submit the bundle first: mdbench registry submit BUNDLE REGISTRY",
             )
+
+    def add_withdrawal(self, path: Path) -> None:
+        """Copy a withdrawal and its signature into the registry.
+
+        Raises
+        ------
+        RecordsError
+            If it cannot be read, or is of nothing that is here.
+        """
+        sha256 = read_withdrawal(path).of
+        if not self._path(AUDITS, sha256).is_file():
+            self.check_bundle(sha256, f"{path} withdraws")
+        self._add_signed(WITHDRAWALS, path)
+
+    def _add_signed(self, kind: str, path: Path) -> None:
         content = path.read_bytes()
-        target = self.folder / AUDITS / f"{hashlib.sha256(content).hexdigest()}.json"
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target = self._path(kind, hashlib.sha256(content).hexdigest())
         signature = path.with_name(f"{path.name}.sig")
         if signature.is_file():
             text = signature.read_bytes()
             write_whole(target.with_name(f"{target.name}.sig"), lambda file: file.write(text))
         write_whole(target, lambda file: file.write(content))
-        return audit
 
-    def submissions(self, *, n_jobs: int | None = 1) -> tuple[list[Submission], list[str]]:
-        """Return the bundles in the order of their sums, and what was left out with the reason.
+    def read(self, *, n_jobs: int | None = 1) -> Content:
+        """Return all that the registry has, the bundles in the order of their sums.
 
         A file that is not what its name says, or whose records are refused, is left out: whoever
         can write into the folder can put anything there.
         """
-        submitted, left_out = [], []
-        audits, no_audits = self._audits()
-        for path in sorted((self.folder / BUNDLES).glob("*.zip")):
-            try:
-                submission = self._verify(path, audits, n_jobs)
-            except (RecordsError, UsageError) as error:
-                left_out.append(f"{path.name}: {error.message}")
-                continue
-            if submission.sha256 != path.stem:
-                left_out.append(f"{path.name}: its SHA-256 is {submission.sha256}.")
-            elif refused := [verdict for verdict in submission.verdicts if verdict.faults]:
-                left_out.append(
-                    f"{path.name}: {len(refused)} records are refused, the first as "
-                    f"{refused[0].faults[0]}."
-                )
-            else:
-                submitted.append(submission)
-        return submitted, [*left_out, *no_audits]
+        left_out: list[str] = []
+        withdrawn: dict[str, str] = {}
 
-    def _verify(self, bundle: Path, audits: Sequence[Audit], n_jobs: int | None) -> Submission:
+        def withdraw(path: Path) -> None:
+            withdrawal = read_withdrawal(path)
+            signer = signer_of_file(path, self.folder / SIGNERS)
+            withdrawn[withdrawal.of] = f"withdrawn by {signer}: {withdrawal.reason}"
+
+        submissions: dict[str, Submission] = {}
+
+        def add(path: Path) -> None:
+            submission = self._verify(path, n_jobs)
+            if refused := [verdict for verdict in submission.verdicts if verdict.faults]:
+                raise RecordsError(
+                    f"{len(refused)} records are refused, the first as {refused[0].faults[0]}"
+                )
+            submissions[submission.sha256] = submission
+
+        audits: list[CheckedAudit] = []
+
+        def check(path: Path) -> None:
+            if path.stem in withdrawn:
+                raise RecordsError(withdrawn[path.stem])
+            audits.append(self._check_audit(path, submissions, n_jobs))
+
+        for kind, ending, take in (
+            (WITHDRAWALS, "json", withdraw),
+            (BUNDLES, "zip", add),
+            (AUDITS, "json", check),
+        ):
+            for path in sorted((self.folder / kind).glob(f"*.{ending}")):
+                reason = _why_left_out(path, take)
+                left_out += [f"{kind}/{path.name}: {reason}"] * bool(reason)
+        return Content(tuple(submissions.values()), tuple(audits), withdrawn, tuple(left_out))
+
+    def _check_audit(
+        self, path: Path, submissions: dict[str, Submission], n_jobs: int | None
+    ) -> CheckedAudit:
+        """Read an audit, and refuse one that is not signed or not of the sample that it should be.
+
+        Raises
+        ------
+        RecordsError
+            If it does not count.
+        """
+        audit = read_audit(path)
+        signers = self.folder / SIGNERS
+        signer = signer_of_file(path, signers)
+        if audit.bundle not in submissions:
+            raise RecordsError(f"its bundle {audit.bundle[:8]} is not among those that count")
+        audited = submissions[audit.bundle]
+        as_they_came = [
+            verdict.record.model_copy(update={"key": verdict.key}) for verdict in audited.verdicts
+        ]
+        check_sample(audit, signer, signers, as_they_came)
+        records = [job.record for job in audit.jobs]
+        verdicts = tuple(
+            # A record that does not fit together is no evidence.
+            replace(verdict, trust=Trust.CLAIMED) if verdict.faults else verdict
+            for verdict in self._verdicts(path.stem, records, n_jobs)
+        )
+        return CheckedAudit(audit, path.stem[:8], signer, audited, verdicts)
+
+    def _verify(self, bundle: Path, n_jobs: int | None) -> Submission:
         sha256 = sha256_of(bundle)
-        with opened(bundle) as place:
-            records = _newest(bundle, place)
-        about = described(bundle)
-        cached = self.folder / _VERDICTS / f"{sha256}.json"
+        with opened(bundle) as folder:
+            records = newest_of(bundle, folder)
+        return Submission(sha256, described(bundle), self._verdicts(sha256, records, n_jobs))
+
+    def _verdicts(
+        self, name: str, records: Sequence[Record], n_jobs: int | None
+    ) -> tuple[Verdict, ...]:
+        """Return the verdicts on records; those of before by this version are taken from a file."""
+        cached = self._workspace.home / _VERDICTS / f"{name}.json"
         context = bench_hash()
         verdicts = _read_verdicts(cached, context)
-        if verdicts is None or len(verdicts) != len(records):
+        if verdicts is None or [verdict.key for verdict in verdicts] != [r.key for r in records]:
             verdicts = tuple(check_records(records, self._workspace, n_jobs))
-            cached.parent.mkdir(parents=True, exist_ok=True)
             text = json.dumps(
                 {
                     "mdbench": __version__,
@@ -195,25 +302,21 @@ class Registry:
                 }
             )
             write_whole(cached, lambda file: file.write(text.encode()))
-        own = tuple(audit for audit in audits if audit.bundle == sha256)
-        return Submission(sha256, about, verdicts, own)
+        return tuple(
+            replace(verdict, faults=(*verdict.faults, *self.folders.faults(record)))
+            for verdict, record in zip(verdicts, records, strict=True)
+        )
 
-    def _audits(self) -> tuple[list[Audit], list[str]]:
-        """Return the audits that count, and those that do not with the reason."""
-        signers = self.folder / SIGNERS
-        audits, left_out = [], []
-        for path in sorted((self.folder / AUDITS).glob("*.json")):
-            try:
-                audit = read_audit(path)
-                signer = signer_of(path, signers) if signers.is_file() else ""
-            except RecordsError as error:
-                left_out.append(f"audit {path.name}: {error.message}")
-                continue
-            if sha256_of(path) == path.stem:
-                audits.append(audit.by(signer))
-            else:
-                left_out.append(f"audit {path.name}: its SHA-256 is another.")
-        return audits, left_out
+
+def _why_left_out(path: Path, take: Callable[[Path], None]) -> str:
+    """Take a file in, and return why it cannot be; empty where it can."""
+    try:
+        if (sha256 := sha256_of(path)) != path.stem:
+            return f"its SHA-256 is {sha256}"
+        take(path)
+    except (RecordsError, UsageError) as error:
+        return error.message
+    return ""
 
 
 def _copy(bundle: Path, file: Any) -> None:
@@ -221,7 +324,7 @@ def _copy(bundle: Path, file: Any) -> None:
         shutil.copyfileobj(source, file)
 
 
-def _newest(bundle: Path, folder: Path) -> list[Record]:
+def newest_of(bundle: Path, folder: Path) -> list[Record]:
     """Read the records of a bundle, of each job the newest of a file.
 
     Raises
@@ -231,7 +334,7 @@ def _newest(bundle: Path, folder: Path) -> list[Record]:
     """
     seen: dict[str, Record] = {}
     for path in results_files(folder):
-        own = {record.key: record for record in parse_records(path, read_content(path))}
+        own = {_job(record): record for record in parse_records(path, read_content(path))}
         if twice := sorted(own.keys() & seen.keys()):
             record_of_two = own[twice[0]]
             raise RecordsError(
@@ -244,9 +347,21 @@ def _newest(bundle: Path, folder: Path) -> list[Record]:
     return list(seen.values())
 
 
+def _job(record: Record) -> str:
+    try:
+        return job_of(record)
+    except (
+        UsageError,
+        ValueError,
+        TypeError,
+    ):  # it is refused, with the reason, when it is checked
+        return record.key
+
+
 def _as_json(verdict: Verdict) -> dict[str, Any]:
     return {
         "record": verdict.record.model_dump(mode="json", by_alias=True),
+        "key": verdict.key,
         "trust": verdict.trust.value,
         "reason": verdict.reason,
         "faults": list(verdict.faults),
@@ -262,6 +377,7 @@ def _read_verdicts(path: Path, context: str) -> tuple[Verdict, ...] | None:
         return tuple(
             Verdict(
                 Record.model_validate(verdict["record"]),
+                str(verdict["key"]),
                 Trust(verdict["trust"]),
                 str(verdict["reason"]),
                 tuple(map(str, verdict["faults"])),

@@ -1,4 +1,4 @@
-"""The options of ``mdbench registry submit``, ``audit``, ``board``, ``certify`` and ``verify``."""
+"""The options of ``mdbench registry``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Registry = Annotated[
 
 def submit(
     bundle: Annotated[
-        Path, typer.Argument(metavar="BUNDLE", help="A bundle, or the file of an audit.")
+        Path,
+        typer.Argument(metavar="BUNDLE", help="A bundle, or the file of an audit or withdrawal."),
     ],
     registry: Registry,
     n_jobs: NJobs = None,
@@ -33,15 +34,21 @@ def submit(
 def audit(
     bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Somebody else's bundle.")],
     share: Annotated[
-        float, typer.Option("--sample", metavar="SHARE", help="Part of its jobs to run again.")
-    ] = 0.05,
+        float | None,
+        typer.Option(
+            "--sample",
+            metavar="SHARE",
+            help="Part of each method's jobs to run again.  Default: 0.05, at least 60 jobs.",
+        ),
+    ] = None,
     salt: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="What else chooses the jobs.  Default: random."),
+        typer.Option(metavar="TEXT", help="What else chooses the jobs, where nobody signs."),
     ] = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The result.")] = Path("audit.json"),
     sign: Annotated[
-        Path | None, typer.Option(metavar="KEY", help="A private SSH key that signs the result.")
+        Path | None,
+        typer.Option(metavar="KEY", help="A private Ed25519 key that signs, and chooses the jobs."),
     ] = None,
     moved: Annotated[
         bool,
@@ -68,6 +75,24 @@ def audit(
     )
 
 
+def withdraw(
+    sha256: Annotated[
+        str, typer.Argument(metavar="SHA256", help="Of a bundle or an audit: its first digits.")
+    ],
+    registry: Registry,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, in one line.")],
+    sign: Annotated[Path, typer.Option(metavar="KEY", help="A private SSH key.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The result.")] = Path(
+        "withdrawal.json"
+    ),
+) -> int:
+    """Write and sign that a bundle or an audit counts no more, and add that to a registry."""
+    from mdbench.extensions.community.registry import withdraw as withdraw_from
+
+    console = Console(highlight=False)
+    return withdraw_from(sha256, registry, console, reason=reason, out=out, key=sign)
+
+
 def board(
     registry: Registry,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The site.")] = Path("board"),
@@ -80,6 +105,16 @@ def board(
 
     console = Console(highlight=False, stderr=json)
     return make_board(registry, out, console, title=title, n_jobs=read_n_jobs(n_jobs), json_=json)
+
+
+def difference(
+    before: Annotated[Path, typer.Argument(metavar="A", help="A site of board.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="A later one.")],
+) -> int:
+    """Show what differs between two editions of a board: what they were made of, and results."""
+    from mdbench.extensions.community.registry import show_difference
+
+    return show_difference(before, after, Console(highlight=False))
 
 
 def certify(

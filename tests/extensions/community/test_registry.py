@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import itertools
 import json
 import shutil
@@ -13,17 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import ZERO, HereRuntime, Quiet, add_method, execute, make_workspace, number
+from harness import ZERO, HereRuntime, Quiet, add_method, execute, make_workspace
 
 from mdbench.cli import main
 from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, RecordsError
-from mdbench.extensions.community.audits import read_audit, sample, sign
-from mdbench.extensions.community.board import join
-from mdbench.extensions.community.checks import Trust, Verdict, check_records
-from mdbench.extensions.community.store import Registry, Submission
-from mdbench.records import Record, RecordStore, Status, key_of
+from mdbench.extensions.community.audits import Sample, read_audit
+from mdbench.extensions.community.checks import Folders, Trust, check_records
+from mdbench.extensions.community.evidence import Evidence
+from mdbench.extensions.community.signatures import sign
+from mdbench.extensions.community.store import Registry
+from mdbench.records import Record, RecordStore, key_of
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import make_plan
 from mdbench.runs.reproduce import rescored
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mdbench.workspace import Workspace
+
+needs_ssh_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
 
 MEAN = """
 import numpy as np
@@ -70,6 +72,26 @@ def bundle_of(ones: list[Record], name: str) -> Path:
     out = Path(f"{name}.zip")
     assert main(["bundle", str(folder), "--out", str(out), "--title", name]) == Exit.DONE
     return out
+
+
+def make_key(name: str, kind: str = "ed25519") -> None:
+    """Make an SSH key in the current folder."""
+    line = ["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", name, "-C", name]
+    subprocess.run(line, check=True)
+
+
+def name_signer(*names: str) -> None:
+    """Let the registry name the people whose word counts."""
+    publics = [Path(f"{name}.pub").read_text(encoding="utf-8") for name in names]
+    lines = [f"{name}@lab {public}" for name, public in zip(names, publics, strict=True)]
+    Path("registry").mkdir(exist_ok=True)
+    Path("registry/allowed_signers").write_text("".join(lines), encoding="utf-8")
+
+
+def make_signer(name: str) -> None:
+    """Make a key whose word counts."""
+    make_key(name)
+    name_signer(name)
 
 
 def with_parts(data: dict[str, Any], **parts: str) -> dict[str, Any]:
@@ -281,10 +303,27 @@ def test_two_results_of_one_job_in_a_bundle_are_refused(workspace: Workspace) ->
 def answer_of_another(record: Record, workspace: Workspace) -> Record:
     """Return a record with an answer that its method never gave, and with that answer's scores."""
     taken = record.model_copy(update={"equations": record.truth})
-    return rescored(taken, Catalog(workspace)).after
+    return without_measured(rescored(taken, Catalog(workspace)).after)
 
 
-def test_an_audit_verifies_a_bundle_and_finds_an_answer_that_was_not_the_methods(
+def without_measured(record: Record) -> Record:
+    """Return a record that states nothing of how its answer came about."""
+    measured = record.measured.model_copy(update={"anytime": (), "smaller_budgets": ()})
+    return record.model_copy(update={"measured": measured})
+
+
+def trusts(registry: Registry) -> dict[str, set[Trust]]:
+    """Return the classes of the records of each bundle, by its title."""
+    content = registry.read()
+    evidence = Evidence(content)
+    return {
+        submission.about["title"]: {judged.trust for judged in evidence.judge(submission)}
+        for submission in content.submissions
+    }
+
+
+@needs_ssh_keygen
+def test_an_audit_verifies_the_jobs_that_were_run_and_finds_an_answer_that_was_not_the_methods(
     workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     genuine = bundle_of(records(), "genuine")
@@ -292,28 +331,35 @@ def test_an_audit_verifies_a_bundle_and_finds_an_answer_that_was_not_the_methods
     for bundle in (genuine, stolen):  # the scores follow from the answers of both
         assert main(["registry", "submit", str(bundle), "registry"]) == Exit.DONE
     assert "3 re-scored" in capsys.readouterr().out
-    audit = ["--sample", "0.5", "--salt", "mine", "--n-jobs", "1"]
+    make_signer("alice")
+    audit = ["--sample", "0.5", "--sign", "alice", "--n-jobs", "1"]
     assert main(["registry", "audit", str(genuine), *audit, "--out", "good.json"]) == Exit.DONE
+    assert "2 equal, 0 different, 0 undecided" in capsys.readouterr().out
+    assert main(["registry", "submit", "good.json", "registry"]) == Exit.DONE
+    registry = Registry(Path("registry"), workspace)
+    # Both have a record of the job that was run again, and one of them has its answer.
+    assert trusts(registry)["genuine"] == {Trust.RERUN, Trust.RESCORED}
+    assert trusts(registry)["stolen"] == {Trust.CLAIMED}
     assert (
         main(["registry", "audit", str(stolen), *audit, "--out", "bad.json"]) == Exit.NOT_AS_WISHED
     )
     assert "0 equal, 2 different, 0 undecided" in capsys.readouterr().out
-    for name in ("good.json", "bad.json"):
-        assert main(["registry", "submit", name, "registry"]) == Exit.DONE
-    found, left_out = Registry(Path("registry"), workspace).submissions()
-    assert left_out == []
-    trust = {one.about["title"]: {one.trust(each)[0] for each in one.verdicts} for one in found}
-    assert trust == {"genuine": {Trust.RERUN}, "stolen": {Trust.CLAIMED}}
+    assert main(["registry", "submit", "bad.json", "registry"]) == Exit.DONE
+    assert registry.read().left_out == ()
+    assert trusts(registry)["stolen"] == {Trust.CLAIMED}
 
     # The board ranks what was verified, and names what was not with the reason.
     assert main(["registry", "board", "registry", "--out", "site"]) == Exit.DONE
     page = Path("site/index.html").read_text(encoding="utf-8")
-    assert "2 of 2 results differ" in page
+    assert "run again by alice@lab: another result" in page
     table = Path("site/records.csv").read_text(encoding="utf-8")
-    assert table.count(",re-run,closed,") == 3
-    assert "claimed" not in table  # a re-run result of the same job counts instead
+    assert table.count(",claimed,closed,") == 3
+    assert table.count(",re-run,closed,") >= 2
     assert "Conflicts" in page
-    assert Path("site/closed.html").is_file()
+    ranked = Path("site/closed.html").read_text(encoding="utf-8")
+    names = {one.about["title"]: one.name for one in registry.read().submissions}
+    assert f"mean @{names['genuine']}" in ranked
+    assert names["stolen"] not in ranked
     assert not Path("site/open.html").exists()
 
 
@@ -321,16 +367,18 @@ def test_the_sample_follows_from_the_bundle_and_the_salt(workspace: Workspace) -
     del workspace
     own = records()
     chosen = {
-        tuple(one.key for one in sample(order, bundle, 0.3, salt))
+        tuple(one.key for one in Sample(0.3, 1, salt).of(order, bundle))
         for order in itertools.permutations(own)
         for bundle, salt in (("a" * 64, "x"),)
     }
     assert len(chosen) == 1
-    assert len(sample(own, "a" * 64, 1e-6, "")) == 1
-    assert len(sample(own, "a" * 64, 1.0, "")) == 3
+    assert len(Sample(1e-6, 1, "").of(own, "a" * 64)) == 1
+    assert len(Sample(1e-6, 2, "").of(own, "a" * 64)) == 2
+    assert len(Sample(1e-6, 60, "").of(own, "a" * 64)) == 3
+    assert len(Sample(1.0, 1, "").of(own, "a" * 64)) == 3
     many = [own[0].model_copy(update={"key": f"{n:064x}"}) for n in range(400)]
     of = {
-        (bundle, salt): {one.key for one in sample(many, bundle * 64, 0.25, salt)}
+        (bundle, salt): {one.key for one in Sample(0.25, 1, salt).of(many, bundle * 64)}
         for bundle in "ab"
         for salt in "xy"
     }
@@ -338,38 +386,10 @@ def test_the_sample_follows_from_the_bundle_and_the_salt(workspace: Workspace) -
         assert len(one) == len(other) == 100
         assert 5 < len(one & other) < 60  # as by chance: 25 are expected
 
-
-def submission(name: str, trust: Trust, nmse: float, record: Record) -> Submission:
-    changed = record.model_copy(update={"metrics": {**record.metrics, "nmse": nmse}})
-    return Submission(
-        hashlib.sha256(name.encode()).hexdigest(), {"title": name}, (Verdict(changed, trust),), ()
-    )
-
-
-def test_a_board_is_a_function_of_the_set_of_bundles(workspace: Workspace) -> None:
-    kind = Catalog(workspace).data_type("ode")
-    one, other, _ = records()
-    submissions = [
-        submission("claimed", Trust.CLAIMED, 1e-9, one),
-        submission("good", Trust.RESCORED, 0.1, one),
-        submission("bad", Trust.RESCORED, 0.3, one),
-        submission("bad again", Trust.RESCORED, 0.3, one),
-        submission("else", Trust.RESCORED, 0.2, other),
-    ]
-    joined = [join(order, {"ode": kind.metrics}) for order in itertools.permutations(submissions)]
-    assert all(each == joined[0] for each in joined)
-    placed, (conflict,) = joined[0]
-    assert sorted(number(each.record.metrics["nmse"]) for each in placed) == [0.2, 0.3]
-    assert len(conflict.bundles) == 4
-    # Joined piece by piece, in whatever pieces, it is the same.
-    names = {each.name: each for each in submissions}
-    assert {name for each in placed for name in each.bundles} == {
-        each.name for each in names.values() if each.about["title"] not in {"claimed", "good"}
-    }
-    failed = one.model_copy(update={"status": Status.TIMEOUT, "metrics": {}, "equations": None})
-    lost = Submission("f" * 64, {"title": "lost"}, (Verdict(failed, Trust.RESCORED),), ())
-    placed, _ = join([*submissions, lost], {"ode": kind.metrics})
-    assert {each.record.status for each in placed if each.record.key == one.key} == {Status.TIMEOUT}
+    # A few records of one method are not hidden among very many of another.
+    few = [one.model_copy(update={"algorithm": "other"}) for one in own]
+    chosen_of = [one.algorithm for one in Sample(0.05, 2, "x").of([*many, *few], "a" * 64)]
+    assert (chosen_of.count("mean"), chosen_of.count("other")) == (20, 2)
 
 
 def test_what_somebody_wrote_into_the_folder_counts_only_if_it_is_what_it_says(
@@ -381,51 +401,50 @@ def test_what_somebody_wrote_into_the_folder_counts_only_if_it_is_what_it_says(
     for name in (f"{'0' * 64}.zip", "notes.zip"):
         shutil.copy(genuine, Path("registry/bundles") / name)
     Path("registry/bundles/broken.zip").write_bytes(genuine.read_bytes()[:-100])
-    Path("registry/audits").mkdir()
-    Path("registry/audits/none.json").write_text("{}", encoding="utf-8")
-    found, left_out = registry.submissions()
-    assert [one.sha256 for one in found] == [made.sha256]
-    assert len(left_out) == 4
-    # What was found before is made again where it cannot be read.
-    (kept,) = Path("registry/verdicts").glob(f"{made.sha256}.json")
+    for kind in ("audits", "withdrawals", "verdicts"):
+        Path("registry", kind).mkdir()
+        Path("registry", kind, "none.json").write_text("{}", encoding="utf-8")
+    content = registry.read()
+    assert [one.sha256 for one in content.submissions] == [made.sha256]
+    assert len(content.left_out) == 5
+    # What was found before is kept outside, and is made again where it cannot be read.
+    (kept,) = (workspace.home / "verdicts").glob(f"{made.sha256}.json")
+    assert not list(Path("registry/verdicts").glob(f"{made.sha256}*"))
     kept.write_text("nothing", encoding="utf-8")
-    assert registry.submissions()[0] == found
+    assert registry.read() == content
 
 
-@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
-def test_only_audits_that_are_signed_count_where_signers_are_named(workspace: Workspace) -> None:
+@needs_ssh_keygen
+def test_only_signed_audits_of_named_people_count(workspace: Workspace) -> None:
     genuine = bundle_of(records(), "genuine")
     registry = Registry(Path("registry"), workspace)
     registry.submit(genuine, n_jobs=1)
-    for name in ("alice", "mallory"):
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", name, "-C", name], check=True
-        )
     audit = ["registry", "audit", str(genuine), "--sample", "0.1", "--n-jobs", "1", "--out"]
+    make_key("alice")
+    make_key("mallory")
     assert main([*audit, "unsigned.json"]) == Exit.DONE
     assert main([*audit, "alice.json", "--sign", "alice"]) == Exit.DONE
     assert main([*audit, "mallory.json", "--sign", "mallory"]) == Exit.DONE
-    public = Path("alice.pub").read_text(encoding="utf-8")
-    Path("registry/allowed_signers").write_text(f"alice@lab {public}", encoding="utf-8")
-    for name in ("unsigned.json", "mallory.json"):
-        registry.add_audit(Path(name))
-    (one,), left_out = registry.submissions()
-    assert {one.trust(each)[0] for each in one.verdicts} == {Trust.RESCORED}
-    assert len(left_out) == 2
-    registry.add_audit(Path("alice.json"))
-    (one,), _ = registry.submissions()
-    assert [each.signer for each in one.audits] == ["alice@lab"]
-    assert {one.trust(each)[0] for each in one.verdicts} == {Trust.RERUN}
+    for name in ("unsigned", "alice", "mallory"):
+        registry.add_audit(Path(f"{name}.json"))
+    # Where nobody is named, nobody's word counts.
+    assert trusts(registry) == {"genuine": {Trust.RESCORED}}
+    assert len(registry.read().left_out) == 3
+    name_signer("alice")
+    assert trusts(registry) == {"genuine": {Trust.RERUN, Trust.RESCORED}}
+    content = registry.read()
+    assert [checked.signer for checked in content.audits] == ["alice@lab"]
+    assert len(content.left_out) == 2
 
     # A signature of another file, or one for another purpose, is none.
     shutil.copy("alice.json.sig", "unsigned.json.sig")
     registry.add_audit(Path("unsigned.json"))
-    assert len(registry.submissions()[0][0].audits) == 1
-    other = Path("other.json")
-    other.write_text(json.dumps({"audit": 99}), encoding="utf-8")
-    with pytest.raises(RecordsError, match="format 99"):
-        read_audit(other)
-    with pytest.raises(MdbenchError, match="was not signed"):
+    assert len(registry.read().audits) == 1
+    for number in (1, 99):
+        Path("other.json").write_text(json.dumps({"audit": number}), encoding="utf-8")
+        with pytest.raises(RecordsError, match=f"format {number}"):
+            read_audit(Path("other.json"))
+    with pytest.raises(MdbenchError, match="Nothing was signed"):
         sign(Path("unsigned.json"), Path("no-key"))
 
 
@@ -484,7 +503,18 @@ def test_a_record_under_another_methods_name_is_found_by_its_folder(tmp_path: Pa
     options = RunOptions(("zero",), "ode", ("rc-circuit",), result_dir=tmp_path / "out")
     [record] = execute(make_plan(options, place), HereRuntime(), Quiet()).records
     assert record.answered
-    for name, found in (("zero", False), ("other", True), ("sindy", True)):
+    folders = Folders(place)
+    assert folders.named(record) == record
+    for name, wrong in (("zero", False), ("other", True), ("sindy", True)):
         renamed = record.model_copy(update={"algorithm": name})
-        [verdict] = check_records([renamed], place, 1)
-        assert any("its folder is that of zero" in fault for fault in verdict.faults) is found
+        faults = list(folders.faults(renamed))
+        assert any("its folder is that of zero" in fault for fault in faults) is wrong
+    # Of a folder that is not here nobody can say that its name is another's.
+    for part, what in (("adapter", "folder"), ("environment", "lock")):
+        parts = record.key_parts | {part: "abcdef12" * 8}
+        stranger = record.model_copy(update={"key_parts": parts})
+        assert list(folders.faults(stranger)) == []
+        assert folders.named(stranger).method == f"zero [unknown {what} abcdef12]"
+    # Nor does a record decide what its method was given.
+    given = record.model_copy(update={"given": ("truth",)})
+    assert folders.named(given).given == ()
