@@ -38,6 +38,7 @@ from edition_page import (
     suites_table,
     surface_figures,
 )
+from edition_index import write_index
 from edition_results import Results
 from effort import effort_table
 from findings import finding_of_work, named, recovered_table
@@ -547,6 +548,8 @@ def write_page(name: str, workspace: Workspace) -> None:
         write(readme, with_blocks_of(text, readme.read_text(encoding="utf-8")))
     for bundle, rows in tables_of(name, docs):
         write_table(rows, docs / "results" / f"{bundle}.csv")
+    if name.startswith("edition-"):
+        write_index(workspace.root)
 
 
 def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
