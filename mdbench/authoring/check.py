@@ -22,8 +22,9 @@ from mdbench.errors import (
     UnavailableError,
     UsageError,
 )
-from mdbench.installation import command
-from mdbench.records import Status
+from mdbench.installation import command, page
+from mdbench.records import ANSWERED, Status
+from mdbench.runs.calibration import SpeedGauge
 from mdbench.runs.job import NO_GPU, gpus
 from mdbench.runs.plan import ResolvedJob, folder_options
 from mdbench.runs.scoring import ScoredResult, score_result
@@ -42,6 +43,11 @@ if TYPE_CHECKING:
 
 SECONDS = 20.0
 """Time for each try, unless another is asked for."""
+WORK_S = 2.0
+"""Reference seconds of work of the try that says whether the method has answers by then: those of a
+job of an edition."""
+_WORK_TIMEOUT_S = 60.0
+"""Seconds of wall time in which these are used up, however busy the machine is."""
 _NOISE_DB = 20.0
 """The noise under which two seeds are compared: without noise they may find the same law."""
 _NO_ARGUMENT = "no argument"
@@ -162,7 +168,7 @@ def _duration(method: Method, workspace: Workspace, seconds: float) -> str:
     for kind in filter(datatypes.is_known, {*method.spec.data_types}):
         data_type = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind)
         seeds = 2 * (method.spec.seedable != _NO_ARGUMENT)
-        tries += repeats * len(data_type.check_datasets) + seeds + _AT_ONCE
+        tries += (repeats + 1) * len(data_type.check_datasets) + seeds + _AT_ONCE
     time = tries * min(method.spec.timeout, seconds)
     return f"at most {tries} tries of {seconds:g} s: {time / 60:.0f} min if all of it is used"
 
@@ -241,6 +247,42 @@ def _check_data_type(
             report(f"trying {data_type.name} data with NaN")
             yield _refuses_nan(trials, data_type, works)
         yield _refuses_unknown(trials, data_type, works)
+        report(f"trying {data_type.name} data with {WORK_S:g} reference seconds of work")
+        yield _answers_in_time(trials, data_type, source)
+
+
+def _answers_in_time(
+    trials: Trials, data_type: DataType[Any, Any], source: Source[Any]
+) -> Finding:
+    """Count the problems with an answer after little work, with the settings of `method.toml`.
+
+    It is no breach to have none: a warning says what counts at a limit.
+    """
+    options = folder_options(trials.method, data_type)
+    reasons = {}
+    for dataset in data_type.check_datasets:
+        loaded = source.load(
+            dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options
+        )
+        task = trials.task(data_type, loaded)
+        outcome = trials.run(data_type, task, dataset, work_s=WORK_S).outcome
+        if outcome.status in {Status.UNSUPPORTED, Status.UNAVAILABLE}:
+            continue
+        answered = outcome.status in ANSWERED
+        reasons[dataset] = "" if answered else f"{outcome.status}: {outcome.reason}"
+    without = {dataset: reason for dataset, reason in reasons.items() if reason}
+    have = f"{len(reasons) - len(without)} of {len(reasons)} problems have an answer"
+    point = f"{data_type.name}: answers within {WORK_S:g} reference seconds of work, as in editions"
+    if not reasons:
+        return Finding(point, passed=True, note="skipped", explanation="work is not measured here")
+    why = "; ".join(f"{dataset}: {reason}" for dataset, reason in without.items())
+    return Finding(
+        f"{point}: {have}",
+        passed=True,
+        note="warning" if without else "",
+        explanation=f"{why}.  At a limit only candidates count that were sent by then: "
+        f"{page('adding-a-method')}, \"What counts at the limit\", has the lines that send them",
+    )
 
 
 def _whole_answer(
@@ -441,6 +483,7 @@ class Trials:
         self._runtime = runtime
         self._prepared = prepared
         self._held: Worker | None = None
+        self._gauge: SpeedGauge | None = None
         self._logs = Path(tempfile.mkdtemp(prefix="mdbench-check-"))
         self._count = 0
 
@@ -478,6 +521,13 @@ class Trials:
             self._held = self._runtime.start(self.method, self._prepared, limits)
         return self._held
 
+    def _calibrated(self) -> SpeedGauge:
+        """Return the speed of this machine, by which work is measured."""
+        if self._gauge is None:
+            self._gauge = SpeedGauge()
+            self._gauge.calibrate()
+        return self._gauge
+
     def run(
         self,
         data_type: DataType[Any, Any],
@@ -485,9 +535,12 @@ class Trials:
         dataset: str,
         more: dict[str, object] | None = None,
         seed: int = 0,
+        *,
+        work_s: float | None = None,
     ) -> ScoredResult:
-        """Do one job under the check's own budget."""
+        """Do one job under the check's own budget; or with so much work, as a run does it."""
         spec = self.method.spec
+        small = spec.check.hyperparameters if work_s is None else {}
         job = JobSpec(
             algorithm=self.method.name,
             data_type=data_type.name,
@@ -495,7 +548,8 @@ class Trials:
             snr_db=None,
             seed=seed,
             protocol=Protocol.STRICT,
-            timeout_s=self.seconds,
+            timeout_s=self.seconds if work_s is None else _WORK_TIMEOUT_S,
+            work_s=work_s,
             threads=spec.threads,
             save_pareto=False,
             memory_mb=spec.memory_mb,
@@ -514,7 +568,8 @@ class Trials:
                 worker=worker,
                 folder=folder,
                 name=name,
-                hyperparameters={**spec.check.hyperparameters, **(more or {})},
+                gauge=None if work_s is None else self._calibrated(),
+                hyperparameters={**small, **(more or {})},
             ).run()
         finally:
             worker.log.end()

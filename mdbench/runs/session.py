@@ -391,6 +391,8 @@ class JobSession:
         choice = self._choose()
         if choice is None or not self._task.has_equations:
             flooded = bool(self._exchange.overflow)
+            if self._spec.tuning != "none" and self._task.has_equations and not self._pool.count:
+                late = f"{late}; no candidate had been sent"
             return JobResult(Status.INVALID_OUTPUT if flooded else Status.TIMEOUT, late)
         return JobResult(
             Status.PARTIAL,
