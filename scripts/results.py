@@ -25,6 +25,7 @@ from author_pages import stale_pages, write_pages
 from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
 from edition_findings import edition_findings, suites_finding
+from edition_index import write_index
 from edition_page import (
     best_table,
     derivations_table,
@@ -38,7 +39,6 @@ from edition_page import (
     suites_table,
     surface_figures,
 )
-from edition_index import write_index
 from edition_results import Results
 from effort import effort_table
 from findings import finding_of_work, named, recovered_table

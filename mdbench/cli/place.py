@@ -101,8 +101,9 @@ def _run(method: str, data_types: Sequence[str], index: EditionIndex) -> str:
     works = {suite.data_type: suite.work_s for suite in index.suites if suite.rule.count(",") == 1}
     for data_type in data_types:
         if (work_s := works.get(data_type)) is not None:
-            line = f"./run.sh --algorithm {method} --data-type {data_type} --work {work_s:g}"
-            return command(line)
+            return command(
+                f"./run.sh --algorithm {method} --data-type {data_type} --work {work_s:g}"
+            )
     return ""
 
 
@@ -154,7 +155,7 @@ def _lines(standing: Standing, index: EditionIndex) -> Iterator[str]:
             line = f"{row.rank:6d}  {escape(f'{name:28}')} {row.identified:10d}{against}  {bar}"
             line += "  (mostly not measured)" * row.not_measured
             yield f"[green]{line}[/]" if own else line
-        yield "  wins: jobs that it identifies and that method does not; losses: the other way round"
+        yield "  wins: it identifies the job and that method does not; losses: the other way round"
         yield from _named("  it alone identifies: ", standing.only_mine)
         most_miss = [f"{job} ({count})" for job, count in standing.missed]
         others = counted(len(standing.compared), "other")
@@ -204,7 +205,8 @@ def _svg(standings: Sequence[Standing], index: EditionIndex) -> Iterator[str]:
     width = _NAME_WIDTH + _BAR_WIDTH + 60
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{rows * _ROW_HEIGHT}" '
-        'font-family="sans-serif" font-size="12">\n<rect width="100%" height="100%" fill="white"/>\n'
+        'font-family="sans-serif" font-size="12">\n'
+        '<rect width="100%" height="100%" fill="white"/>\n'
     )
     y = _ROW_HEIGHT
     for standing in standings:

@@ -186,7 +186,8 @@ class JobSession:
             self._exchange.finish()
             result = self._best_candidate(late)
         except ProtocolError as error:
-            result = JobResult(Status.INVALID_OUTPUT, f"the worker sent {error}")
+            sender = "program" if self._spec.program else "worker"
+            result = JobResult(Status.INVALID_OUTPUT, f"the {sender} sent {error}")
             self._worker.interrupt()
         except WorkerGoneError as gone:
             result = result_of_lost(gone)

@@ -92,7 +92,11 @@ def test_a_method_with_fewer_jobs_is_not_ranked_and_jobs_that_nobody_has_are_cou
 
 def test_the_edition_s_own_record_of_a_method_is_no_rival_of_its_new_one() -> None:
     (ours,) = made().standings(records("best", "0000"), "best")
-    assert [(row.rank, row.method) for row in ours.rows] == [(1, "middle"), (2, "last"), (3, "best")]
+    assert [(row.rank, row.method) for row in ours.rows] == [
+        (1, "middle"),
+        (2, "last"),
+        (3, "best"),
+    ]
 
 
 def test_failures_and_undecided_answers_are_not_identified_and_no_attempt_is_no_job() -> None:

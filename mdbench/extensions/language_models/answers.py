@@ -281,9 +281,7 @@ def _read_completion(
         )
     usage = usage or unknown
     if usage.reasoning_tokens is None and thoughts:
-        usage = usage.model_copy(
-            update={"reasoning_tokens": -(-len(thoughts) // _LETTERS_A_TOKEN)}
-        )
+        usage = usage.model_copy(update={"reasoning_tokens": -(-len(thoughts) // _LETTERS_A_TOKEN)})
     return begun.model_copy(
         update={
             "reply": Completion(text=text, finish_reason=reason),
@@ -355,9 +353,9 @@ _DETAILS = ("completion_tokens_details", "output_tokens_details")
 
 def _count(value: Any) -> int | None:
     """Read a number of tokens; None where it is none."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    elif isinstance(value, str) and re.fullmatch("[0-9]{1,10}", value):
+    if (isinstance(value, float) and value.is_integer()) or (
+        isinstance(value, str) and re.fullmatch("[0-9]{1,10}", value)
+    ):
         value = int(value)
     return value if type(value) is int and 0 <= value <= _MOST_COUNTED else None
 

@@ -125,7 +125,9 @@ NO_TEXT = {
     "a number": "unreadable",
     "no message": "unreadable",
 }
-GIVES_UP = ASKER.replace("self.found = self.found or", "assert self.found, 'no formula'\n        _ =")
+GIVES_UP = ASKER.replace(
+    "self.found = self.found or", "assert self.found, 'no formula'\n        _ ="
+)
 
 
 @pytest.mark.parametrize(("name", "reason"), NO_TEXT.items())
@@ -271,11 +273,13 @@ def test_what_an_earlier_attempt_has_paid_counts_in_the_limit(tmp_path: Path) ->
     before = set_aside(log)
     assert before is not None
     limits = LlmLimits(completion_tokens=5 * MAX_TOKENS + MAX_TOKENS - 1)
-    with BillingServer(["good"]) as server:
-        earlier = ExchangeReplay(before)
-        with conversation(server, log, earlier=earlier, limits=limits) as talk:
-            with pytest.raises(RefusedError, match="used up"):
-                talk.answer(question("u0 0", 1))
+    earlier = ExchangeReplay(before)
+    with (
+        BillingServer(["good"]) as server,
+        conversation(server, log, earlier=earlier, limits=limits) as talk,
+    ):
+        with pytest.raises(RefusedError, match="used up"):
+            talk.answer(question("u0 0", 1))
         assert server.log == []
 
 

@@ -21,7 +21,12 @@ from model_modes import MODES
 from model_server import Stub
 
 from mdbench.errors import UnavailableError, UsageError
-from mdbench.extensions.language_models.accounts import BudgetAccount, LlmLimits, LlmSettings, TokenUse
+from mdbench.extensions.language_models.accounts import (
+    BudgetAccount,
+    LlmLimits,
+    LlmSettings,
+    TokenUse,
+)
 from mdbench.extensions.language_models.availability import CircuitBreaker
 from mdbench.extensions.language_models.chat_requests import ChatRequest, RefusedError, request_hash
 from mdbench.extensions.language_models.conversation import Conversation

@@ -109,9 +109,7 @@ BEHAVIOURS: Final[dict[str, Behaviour]] = {
     "error under 200": Behaviour(_error("Internal server error"), passes=1),
     "error 500": Behaviour(_error("Internal server error"), status=500, passes=2),
     "prompt filtered": Behaviour(_error("content_filter: flagged"), status=400),
-    "overloaded": Behaviour(
-        _error("Rate limit reached"), None, status=429, passes=2, bills=False
-    ),
+    "overloaded": Behaviour(_error("Rate limit reached"), None, status=429, passes=2, bills=False),
     "gateway": Behaviour(
         lambda: "<html><title>502</title></html>", None, status=502, passes=1, bills=False
     ),
