@@ -59,7 +59,9 @@ REMOVED: Mapping[str, str] = {
 """Verbs of earlier versions, and what is typed instead."""
 MORE = "More"
 """The heading of verbs that are not the core's."""
-FURTHER = {"study", "probe", "watch", "predict", "rescore", "combine", "export", "help"}
+FURTHER = {
+    *("study", "probe", "watch", "predict", "rescore", "reproduce", "combine", "export", "help")
+}
 """Verbs of the core that are not on the first page of the help."""
 VERBS = Door(
     "mdbench.verbs",

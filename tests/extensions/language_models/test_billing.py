@@ -196,8 +196,8 @@ class Silent(BillingServer):
 
 def interrupted(server: Silent, log: Path, earlier: Path | None) -> ModelUse:
     """Ask twice, one after the other, then five at once; end the conversation meanwhile."""
-    more = {} if earlier is None else {"earlier": ExchangeReplay(earlier)}
-    with conversation(server, log, **more) as talk:
+    replay = None if earlier is None else ExchangeReplay(earlier)
+    with conversation(server, log, earlier=replay) as talk:
         for number in range(2):
             talk.answer(question(f"u0 {number}"))
         billed = len(server.log)
@@ -243,9 +243,9 @@ def test_requests_that_are_in_flight_at_the_end_are_counted_and_once(tmp_path: P
     whole = expected[0] + server.billed[0], expected[1] + server.billed[1]
     assert used(use) == whole == logged(log)
     assert (use.calls, use.failed, use.resumed) == (7, 0, 2)
-    talk = LlmSettings("m", {"max_tokens": MAX_TOKENS}, LlmLimits(price=PRICE))
+    settings = LlmSettings("m", {"max_tokens": MAX_TOKENS}, LlmLimits(price=PRICE))
     copy = ExchangeLog(tmp_path / "b.llm.ndjson")
-    with closing(Conversation(ExchangeReplay(log), talk, copy)) as replayed:
+    with closing(Conversation(ExchangeReplay(log), settings, copy)) as replayed:
         for number in range(2):
             replayed.answer(question(f"u0 {number}"))
         replayed.answer(question("u0", 5))
