@@ -63,6 +63,11 @@ def place_method(
         If it has no record, or none that can be compared.
     """
     index = EditionIndex.read()
+    if absent := [folder for folder in folders if not folder.exists()]:
+        raise UsageError(
+            f"There is no folder {absent[0]} here with results of {method}.",
+            f"Name the folder: --results DIR.  To make some: {run_hint(method, ['ode'])}",
+        )
     records = records_of_method(method, folders)
     standings = index.standings(records, method)
     if not standings:

@@ -75,7 +75,10 @@ def test_without_records_it_says_what_makes_some(
     said = capsys.readouterr().err
     assert "No record of other in results has the budget and the rules" in said
     assert "--algorithm other --data-type ode --work 2" in said
-    assert results.is_dir()
+    assert main(["place", "mine", "--results", str(results / "nowhere")]) == 2
+    said = capsys.readouterr().err
+    assert "There is no folder" in said
+    assert "--algorithm mine --data-type ode --work 2" in said
 
 
 def test_a_line_at_the_end_of_a_check(results: Path) -> None:
