@@ -50,7 +50,8 @@ def check_one_method(
         if not json_:
             console.print(escape(line), style="dim", soft_wrap=True)
 
-    failed, missing = 0, False
+    failed = warnings = 0
+    missing = False
     if json_:
         with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
             findings = check_method(name, workspace, runtime, report, seconds=seconds)
@@ -61,6 +62,7 @@ def check_one_method(
     with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
         for finding in check_method(name, workspace, runtime, report, seconds=seconds):
             failed += not finding.passed
+            warnings += finding.note == "warning"
             missing |= finding.note == "unavailable"
             for line in finding_lines(finding):
                 console.print(line, soft_wrap=True)
@@ -72,8 +74,9 @@ def check_one_method(
         console.print(f"{name} could not be tried here; it breaks nothing as far as it was tried.")
         return Exit.DONE
     console.print(f"{name} keeps its contract.")
-    if not json_:
-        _print_next(name, workspace, console)
+    if warnings:
+        console.print(f"{counted(warnings, 'warning')} above: worth a look before a run.")
+    _print_next(name, workspace, console)
     return Exit.DONE
 
 

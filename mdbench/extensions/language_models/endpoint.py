@@ -52,7 +52,7 @@ class EndpointError(Exception):
     Attributes
     ----------
     sent
-        Whether it has the request, so that it may be paid all the same.
+        Whether it has the request, and has not refused it, so that it may be paid all the same.
     """
 
     def __init__(self, reason: str, *, sent: bool) -> None:
@@ -161,6 +161,7 @@ class Endpoint:
                     connection.request("POST", self._target, body, headers | self._told())
                     sent = True
                     response = connection.getresponse()
+                    sent = response.status < http.client.BAD_REQUEST  # errors are not paid
                     has_end = response.chunked or response.length is not None
                     content = _read(response, end)
                     if cut.is_set() and not has_end:

@@ -154,11 +154,13 @@ class LiveResponder:
 
     def _live(self, begun: Exchange, charge: Charge, sent: _SentRequest) -> Exchange:
         """Send a request until it is answered, lost, or nobody is answered any more."""
+        fault = ""
         try:
             while True:
                 with self._set_aside(charge) as refusal:
                     if refusal and not self._over.is_set():
-                        return begun.model_copy(update=refusal)
+                        why = "; ".join(filter(None, [fault, refusal["error"]]))
+                        return begun.model_copy(update={**refusal, "error": why})
                     if refusal or not self._breaker.admit(self._over):
                         return self._ended(begun)
                     sent.attempts += 1
@@ -175,8 +177,9 @@ class LiveResponder:
                     self._breaker.leave()
                     return begun.model_copy(update={"error": NO_SECONDS, "latency_s": took})
                 sent.wait_since(self._waiting, start)
+                fault = attempt.reason
                 if self._is_lost(begun, charge, sent, attempt, start):
-                    return begun.model_copy(update={"error": attempt.reason})
+                    return begun.model_copy(update={"error": fault})
         except BaseException:
             self._breaker.leave()
             raise

@@ -113,6 +113,9 @@ BEHAVIOURS: Final[dict[str, Behaviour]] = {
     "gateway": Behaviour(
         lambda: "<html><title>502</title></html>", None, status=502, passes=1, bills=False
     ),
+    "half an error": Behaviour(
+        _error("Internal server error"), None, status=500, passes=1, bills=False, ends="half"
+    ),
     # Whatever it bills for these, it does not say how much.
     "half a body": Behaviour(answer, None, passes=1, ends="half"),
     "no answer": Behaviour(answer, None, passes=1, ends="none"),
