@@ -100,7 +100,7 @@ def test_advice_for_a_program_is_not_python_s(workspace: Workspace) -> None:
 
 
 def test_few_digits_of_a_program(workspace: Workspace) -> None:
-    broken = careless(workspace, "True", ".5g", 20.0)
+    broken = careless(workspace, "True", ".3g", 20.0)
     (mismatch, *_) = [finding for finding in broken if "mismatch" in finding.point]
     assert "all their digits (%.17g)" in mismatch.explanation
 
