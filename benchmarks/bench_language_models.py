@@ -27,13 +27,10 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 from harness import HereRuntime, Quiet, add_method, make_workspace  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
+from mdbench.extensions.language_models.accounts import LlmLimits, LlmSettings  # noqa: E402
 from mdbench.extensions.language_models.conversation import Conversation  # noqa: E402
 from mdbench.extensions.language_models.endpoint import Endpoint  # noqa: E402
-from mdbench.extensions.language_models.exchanges import (  # noqa: E402
-    ExchangeLog,
-    LlmLimits,
-    LlmSettings,
-)
+from mdbench.extensions.language_models.exchanges import ExchangeLog  # noqa: E402
 from mdbench.extensions.language_models.proxy import NAME, Proxy  # noqa: E402
 from mdbench.extensions.language_models.responder import LiveResponder  # noqa: E402
 from mdbench.extensions.language_models.stub import Stub  # noqa: E402
@@ -118,7 +115,7 @@ def overhead(folder: Path, calls: int) -> None:
                         through.append(end - middle)
                         extra_cpu.append(cpu_through - cpu_past - (cpu_past - cpu))
                 after = rss_mb()
-                conversation.hang_up()
+                conversation.end()
                 proxy.close()
         server.communicate()
     extra = median(through) - median(past)

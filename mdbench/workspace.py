@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import eqverdict
 from mdbench.errors import DataError, MethodError, UsageError, did_you_mean
-from mdbench.installation import BUNDLED, CLONE, PACKAGE, is_clone
+from mdbench.installation import BUNDLED, CLONE, PACKAGE, command, is_clone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -103,6 +103,36 @@ def _home_of(root: Path) -> Path:
         home.mkdir(parents=True, exist_ok=True)
         (home / PREPARED).symlink_to(own)
     return home
+
+
+def refuse_copied_environment(
+    script: str, prefix: str | None, *, clone: Path | None = CLONE
+) -> None:
+    """Refuse an environment in a copy of a clone, whose code would be that of the original.
+
+    Parameters
+    ----------
+    script
+        The program that was typed, as ``sys.argv[0]``.
+    prefix
+        The environment of the interpreter, for a program that lies in none; None for unknown.
+
+    Raises
+    ------
+    UsageError
+        If the environment lies in another clone than the one whose code runs.
+    """
+    folder = Path(script).absolute().parent.parent
+    if not (folder / "pyvenv.cfg").is_file():
+        if prefix is None:
+            return
+        folder = Path(prefix)
+    copy = folder.parent
+    if clone is not None and is_clone(copy) and copy.resolve() != clone.resolve():
+        raise UsageError(
+            f"{folder} was copied: this environment belongs to {clone}, where it would work.",
+            f"To make one for {copy}, type there: {command('./install.sh', clone=copy)}",
+        )
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:

@@ -26,8 +26,8 @@ Each row is a mode of the mock server of the tests, in which it answers every re
 modes of `mdbench llm stub`.
 Each method was run on one system with a budget of {calls} completions.  The endpoint was given up
 after 0.2 s.  What is `unavailable` is done again by the next run.  A method that `failed` got texts
-from its model of which none has a formula.  Those that are `ok` there answer with the program that
-their search begins with.  This page is written by `scripts/language-model-answers`.
+from its model of which none has a formula, or no text.  Those that are `ok` there answer with the
+program that their search begins with.  This page is written by `scripts/language-model-answers`.
 """
 
 

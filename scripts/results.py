@@ -25,6 +25,7 @@ from author_pages import stale_pages, write_pages
 from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
 from edition_findings import edition_findings, suites_finding
+from edition_index import write_index
 from edition_page import (
     best_table,
     derivations_table,
@@ -547,6 +548,8 @@ def write_page(name: str, workspace: Workspace) -> None:
         write(readme, with_blocks_of(text, readme.read_text(encoding="utf-8")))
     for bundle, rows in tables_of(name, docs):
         write_table(rows, docs / "results" / f"{bundle}.csv")
+    if name.startswith("edition-"):
+        write_index(workspace.root)
 
 
 def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:

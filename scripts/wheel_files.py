@@ -7,7 +7,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FOLDERS = ("algorithms", "datasets", "docker")
+FOLDERS = ("algorithms", "datasets", "docker", "examples/methods/linear_c")
 
 
 class ProjectFiles(BuildHookInterface):  # type: ignore[type-arg]

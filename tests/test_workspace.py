@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from flavours import open_flavour
-from harness import Quiet, add_method, execute, make_workspace
+from harness import ROOT, Quiet, add_method, execute, make_workspace
 from pydantic import BaseModel
 
 import mdbench.workspace
@@ -27,6 +30,7 @@ from mdbench.workspace import (
     is_trusted,
     read_paths,
     read_toml,
+    refuse_copied_environment,
 )
 
 if TYPE_CHECKING:
@@ -266,3 +270,51 @@ def test_outside_of_a_clone_the_error_is_the_line_to_type(
         Workspace.find()
     assert str(tmp_path) in caught.value.message
     assert "export MDBENCH_ROOT=/path/to/mdbench" in caught.value.hint
+
+
+def clone_with_environment(folder: Path, environment: str = ".venv") -> Path:
+    """Make what a clone is known by, with an environment in it; return its program."""
+    for name in ("algorithms", "datasets", f"{environment}/bin"):
+        (folder / name).mkdir(parents=True)
+    (folder / "run.sh").touch()
+    (folder / environment / "pyvenv.cfg").touch()
+    program = folder / environment / "bin" / "mdbench"
+    program.touch()
+    return program
+
+
+@pytest.mark.parametrize("environment", [".venv", ".venv-dev", "env"])
+def test_an_environment_of_a_copied_clone_is_refused(tmp_path: Path, environment: str) -> None:
+    original, copy = tmp_path / "a", tmp_path / "b"
+    own, copied = (clone_with_environment(each, environment) for each in (original, copy))
+    nowhere = str(tmp_path / "x.py")
+    for script, prefix in ((str(copied), None), (nowhere, str(copied.parent.parent))):
+        with pytest.raises(UsageError, match=f"belongs to {original}") as caught:
+            refuse_copied_environment(script, prefix, clone=original)
+        assert caught.value.hint == f"To make one for {copy}, type there: ./install.sh"
+    for script, prefix in ((str(own), None), (str(own), str(own.parent.parent)), (nowhere, None)):
+        refuse_copied_environment(script, prefix, clone=original)
+    refuse_copied_environment(str(copied), None, clone=None)  # an installed package
+    (tmp_path / "link").symlink_to(original)
+    linked = tmp_path / "link" / environment / "bin" / "mdbench"
+    refuse_copied_environment(str(linked), None, clone=original)
+
+
+def test_a_copied_clone_writes_nothing_into_the_original(tmp_path: Path) -> None:
+    program = clone_with_environment(tmp_path / "copy")
+    start = "from mdbench.__main__ import start\nraise SystemExit(start())\n"
+    program.write_text(f"#!{sys.executable}\n{start}", encoding="utf-8")
+    program.chmod(0o755)
+    methods_there = sorted((ROOT / "algorithms").iterdir())
+    done = subprocess.run(
+        [program, "new", "copied-method"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path / "copy",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert f"this environment belongs to {ROOT}" in done.stderr
+    assert "./install.sh" in done.stderr
+    assert sorted((ROOT / "algorithms").iterdir()) == methods_there

@@ -1,19 +1,15 @@
-"""A method's contract, which its author must get right, tried point by point; and a new method."""
+"""A method's contract, which its author must get right, tried point by point."""
 
 from __future__ import annotations
 
-import re
-import secrets
-import shutil
-import tempfile
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from mdbench import datatypes, methods
 from mdbench.authoring.missing_modules import missing_modules
+from mdbench.authoring.trials import Trials
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import (
     MdbenchError,
@@ -22,26 +18,25 @@ from mdbench.errors import (
     UnavailableError,
     UsageError,
 )
-from mdbench.installation import command
-from mdbench.records import Status
+from mdbench.installation import command, page
+from mdbench.records import ANSWERED, Status
 from mdbench.runs.job import NO_GPU, gpus
-from mdbench.runs.plan import ResolvedJob, folder_options
-from mdbench.runs.scoring import ScoredResult, score_result
-from mdbench.runs.session import JobSession
-from mdbench.runs.spec import JobSpec
-from mdbench.runtimes.base import Limits
+from mdbench.runs.plan import folder_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
-    from mdbench.datatypes.base import Dataset, DataType, Source, Split, Task
+    from mdbench.datatypes.base import DataType, Source, Split, Task
     from mdbench.methods import Method
-    from mdbench.runtimes.base import Prepared, Runtime
-    from mdbench.runtimes.worker import Worker
+    from mdbench.runs.scoring import ScoredResult
+    from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
 SECONDS = 20.0
 """Time for each try, unless another is asked for."""
+WORK_S = 2.0
+"""Reference seconds of work of the try that says whether the method has answers by then: those of a
+job of an edition."""
 _NOISE_DB = 20.0
 """The noise under which two seeds are compared: without noise they may find the same law."""
 _NO_ARGUMENT = "no argument"
@@ -162,7 +157,7 @@ def _duration(method: Method, workspace: Workspace, seconds: float) -> str:
     for kind in filter(datatypes.is_known, {*method.spec.data_types}):
         data_type = datatypes.find(kind, workspace.datasets / kind, workspace.arrays / kind)
         seeds = 2 * (method.spec.seedable != _NO_ARGUMENT)
-        tries += repeats * len(data_type.check_datasets) + seeds + _AT_ONCE
+        tries += (repeats + 1) * len(data_type.check_datasets) + seeds + _AT_ONCE
     time = tries * min(method.spec.timeout, seconds)
     return f"at most {tries} tries of {seconds:g} s: {time / 60:.0f} min if all of it is used"
 
@@ -227,7 +222,7 @@ def _check_data_type(
         if not works_here:
             continue
         works = task
-        yield from _alarms(where, data_type, answer)
+        yield from _alarms(trials, where, data_type, answer)
         if is_cut:
             yield _not_repeated(where, "the time has cut the answer, and may cut it elsewhere")
         else:
@@ -241,6 +236,40 @@ def _check_data_type(
             report(f"trying {data_type.name} data with NaN")
             yield _refuses_nan(trials, data_type, works)
         yield _refuses_unknown(trials, data_type, works)
+        report(f"trying {data_type.name} data with {WORK_S:g} reference seconds of work")
+        yield _answers_in_time(trials, data_type, source)
+
+
+def _answers_in_time(trials: Trials, data_type: DataType[Any, Any], source: Source[Any]) -> Finding:
+    """Count the problems with an answer after little work, with the settings of `method.toml`.
+
+    It is no breach to have none: a warning says what counts at a limit.
+    """
+    options = folder_options(trials.method, data_type)
+    reasons = {}
+    for dataset in data_type.check_datasets:
+        loaded = source.load(
+            dataset, snr_db=None, seed=0, protocol=Protocol.STRICT, options=options
+        )
+        task = trials.task(data_type, loaded)
+        outcome = trials.run(data_type, task, dataset, work_s=WORK_S).outcome
+        if outcome.status in {Status.UNSUPPORTED, Status.UNAVAILABLE}:
+            continue
+        answered = outcome.status in ANSWERED
+        reasons[dataset] = "" if answered else f"{outcome.status}: {outcome.reason}"
+    without = {dataset: reason for dataset, reason in reasons.items() if reason}
+    have = f"{len(reasons) - len(without)} of {len(reasons)} problems have an answer"
+    point = f"{data_type.name}: answers within {WORK_S:g} reference seconds of work, as in editions"
+    if not reasons:
+        return Finding(point, passed=True, note="skipped", explanation="work is not measured here")
+    why = "; ".join(f"{dataset}: {reason}" for dataset, reason in without.items())
+    return Finding(
+        f"{point}: {have}",
+        passed=True,
+        note="warning" if without else "",
+        explanation=f"{why}.  At a limit only candidates count that were sent by then: "
+        f'{page("adding-a-method")}, "What counts at the limit", has the lines that send them',
+    )
 
 
 def _whole_answer(
@@ -282,7 +311,9 @@ def _cannot_be_given(method: Method, data_type: DataType[Any, Any]) -> Finding |
     return None
 
 
-def _alarms(where: str, data_type: DataType[Any, Any], answer: ScoredResult) -> Iterator[Finding]:
+def _alarms(
+    trials: Trials, where: str, data_type: DataType[Any, Any], answer: ScoredResult
+) -> Iterator[Finding]:
     """Return a finding for each score that reports would mark."""
     for spec in data_type.metrics:
         value = answer.scores.metrics.get(spec.name)
@@ -291,7 +322,7 @@ def _alarms(where: str, data_type: DataType[Any, Any], answer: ScoredResult) -> 
                 f"{where}: {spec.title} is no worse than {spec.alarm:g}",
                 passed=not spec.alarming(value),
                 explanation=f"it is {value:.1e} ({spec.explanation}): write coefficients with all "
-                "their digits (repr), and mind scaling",
+                f"their digits ({trials.advice.digits}), and mind scaling",
             )
 
 
@@ -401,7 +432,7 @@ def _refuses_nan(trials: Trials, data_type: DataType[Any, Any], task: Task[Any])
     return Finding(
         f"{data_type.name}: data with NaN are refused",
         passed=outcome.status in _REFUSALS,
-        explanation=f"its status is {outcome.status}: raise an error, or Unsupported and why",
+        explanation=f"its status is {outcome.status}: {trials.advice.refuse}",
     )
 
 
@@ -411,8 +442,8 @@ def _refuses_unknown(trials: Trials, data_type: DataType[Any, Any], task: Task[A
     return Finding(
         f"{data_type.name}: an unknown hyperparameter is refused",
         passed=outcome.status in _REFUSALS,
-        explanation=f"its status is {outcome.status}: name each hyperparameter in __init__ (and in "
-        "sweep), so that a slip in method.toml is noticed",
+        explanation=f"its status is {outcome.status}: {trials.advice.unknown}, so "
+        "that a slip in method.toml is noticed",
     )
 
 
@@ -422,161 +453,3 @@ def _with_nan(part: Split) -> Split:
         for name, array in part.inputs.items()
     }
     return replace(part, inputs=inputs, targets=np.full_like(part.targets, np.nan))
-
-
-class Trials:
-    """Runs small jobs of one method in a warm worker, leaving no records."""
-
-    def __init__(
-        self,
-        method: Method,
-        runtime: Runtime,
-        prepared: Prepared,
-        seconds: float,
-        used: Callable[[float], None],
-    ) -> None:
-        self.method = method
-        self._used = used
-        self.seconds = min(method.spec.timeout, seconds)
-        self._runtime = runtime
-        self._prepared = prepared
-        self._held: Worker | None = None
-        self._logs = Path(tempfile.mkdtemp(prefix="mdbench-check-"))
-        self._count = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._held is not None:
-            self._held.close()
-        shutil.rmtree(self._logs, ignore_errors=True)
-
-    def more_time(self, status: Status) -> str:
-        """Return what to do about a try that was ended by its time."""
-        if status not in {Status.TIMEOUT, Status.PARTIAL}:
-            return ""
-        name = self.method.name
-        return (
-            f".  For more time: mdbench check {name} --timeout {self.seconds * 6:g}; or give a "
-            "small budget in [check.hyperparameters]"
-        )
-
-    def task(self, data_type: DataType[Any, Any], dataset: Dataset) -> Task[Any]:
-        """Split a dataset for the method."""
-        spec = self.method.spec
-        task: Task[Any] = data_type.task(dataset, spec.view, Protocol.STRICT)
-        return task if spec.equations else data_type.predicted(task)
-
-    def worker(self) -> Worker:
-        """Return a worker that can serve a job."""
-        if self._held is not None and not self._held.alive:
-            self._held.close()
-            self._held = None
-        if self._held is None:
-            limits = Limits(self.method.spec.threads, self.method.spec.memory_mb)
-            self._held = self._runtime.start(self.method, self._prepared, limits)
-        return self._held
-
-    def run(
-        self,
-        data_type: DataType[Any, Any],
-        task: Task[Any],
-        dataset: str,
-        more: dict[str, object] | None = None,
-        seed: int = 0,
-    ) -> ScoredResult:
-        """Do one job under the check's own budget."""
-        spec = self.method.spec
-        job = JobSpec(
-            algorithm=self.method.name,
-            data_type=data_type.name,
-            dataset=dataset,
-            snr_db=None,
-            seed=seed,
-            protocol=Protocol.STRICT,
-            timeout_s=self.seconds,
-            threads=spec.threads,
-            save_pareto=False,
-            memory_mb=spec.memory_mb,
-        )
-        self._count += 1
-        parts = {"check": str(self._count)}
-        resolved = ResolvedJob(job, self.method, data_type, data_type.source(), parts)
-        worker = self.worker()
-        folder = worker.make_folder()
-        name = secrets.token_hex(16)
-        worker.begin_log(self._logs / str(self._count), name)
-        try:
-            outcome = JobSession(
-                resolved,
-                task,
-                worker=worker,
-                folder=folder,
-                name=name,
-                hyperparameters={**spec.check.hyperparameters, **(more or {})},
-            ).run()
-        finally:
-            worker.log.end()
-            worker.remove_folder(folder)
-        self._used(outcome.costs.cpu_s or 0.0)
-        return score_result(data_type, task, outcome)
-
-
-_TEMPLATE = Path(__file__).parent / "template"
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-
-
-def make_method(name: str, algorithms: Path, start: str = "") -> Path:
-    """Make a folder with a method that can be run as it is, and return its path.
-
-    Parameters
-    ----------
-    name
-        The method's name.
-    algorithms
-        The folder that it is made in.
-    start
-        What it is at first: a linear fit, with ``torch`` one with PyTorch in a build without CUDA,
-        and with ``scikit_learn`` an estimator of scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        If the name is not allowed, or taken.
-    """
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{name!r} is no name for a method.",
-            "Small letters, digits, - and _, beginning with a letter, at most 40: e.g. my-method",
-        )
-    if name == methods.SHARED:
-        raise UsageError(
-            f"{name!r} is no name for a method: code that methods share is in the folder {name}.",
-            "Choose another name.",
-        )
-    folder = algorithms / name
-    if folder.exists():
-        raise UsageError(f"{folder} exists already.", "Choose another name, or edit that folder.")
-    unfinished = algorithms / f".{name}.new"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    try:
-        unfinished.mkdir(parents=True)
-        for file, text in _files(name, start):
-            (unfinished / file).write_text(text, encoding="utf-8")
-        unfinished.rename(folder)
-    except OSError as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise UsageError(
-            f"{folder} cannot be made: {error.strerror}.",
-            "To keep your methods in a folder of your own: export MDBENCH_METHODS=~/methods",
-        ) from None
-    return folder
-
-
-def _files(name: str, start: str) -> Iterator[tuple[str, str]]:
-    for file in sorted(_TEMPLATE.iterdir()):
-        other = _TEMPLATE / start / file.name
-        if file.is_file():
-            text = (other if other.is_file() else file).read_text(encoding="utf-8")
-            yield file.name, text.replace("@NAME@", name)

@@ -12,7 +12,8 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from mdbench import datatypes, methods
-from mdbench.authoring.check import SECONDS, Finding, Trials
+from mdbench.authoring.check import SECONDS, Finding
+from mdbench.authoring.trials import Trials
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import DataError, UnavailableError, UsageError
 

@@ -19,6 +19,8 @@ from rich.table import Table
 from mdbench import methods
 from mdbench.authoring.check import SECONDS, Finding, check_method
 from mdbench.cli.options import Exit
+from mdbench.cli.parameters import RESULTS
+from mdbench.cli.place import run_hint, short_place
 from mdbench.errors import MdbenchError, UsageError, counted, did_you_mean
 from mdbench.runs.plan import jobs_at_a_time
 from mdbench.runtimes.registry import open_runtime
@@ -48,7 +50,8 @@ def check_one_method(
         if not json_:
             console.print(escape(line), style="dim", soft_wrap=True)
 
-    failed, missing = 0, False
+    failed = warnings = 0
+    missing = False
     if json_:
         with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
             findings = check_method(name, workspace, runtime, report, seconds=seconds)
@@ -59,6 +62,7 @@ def check_one_method(
     with closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
         for finding in check_method(name, workspace, runtime, report, seconds=seconds):
             failed += not finding.passed
+            warnings += finding.note == "warning"
             missing |= finding.note == "unavailable"
             for line in finding_lines(finding):
                 console.print(line, soft_wrap=True)
@@ -70,7 +74,21 @@ def check_one_method(
         console.print(f"{name} could not be tried here; it breaks nothing as far as it was tried.")
         return Exit.DONE
     console.print(f"{name} keeps its contract.")
+    if warnings:
+        console.print(f"{counted(warnings, 'warning')} above: worth a look before a run.")
+    _print_next(name, workspace, console)
     return Exit.DONE
+
+
+def _print_next(name: str, workspace: Workspace, console: Console) -> None:
+    """Print where the method stands; or, where it has no record yet, what says it."""
+    spec = methods.find(name, workspace.algorithms).spec
+    if not spec.equations or spec.service:
+        return
+    text = short_place(name, RESULTS)
+    if not text:
+        text = f"How good is it?  {run_hint(name, spec.data_types)}, then mdbench place {name}"
+    console.print(escape(text), soft_wrap=True)
 
 
 def check_moved_laws(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import faulthandler
+import os
 import resource
 import signal
 import sys
@@ -31,6 +32,7 @@ from mdbench.cli.verbs import (
     verbs_of,
 )
 from mdbench.errors import MdbenchError, UsageError
+from mdbench.workspace import refuse_copied_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -145,6 +147,8 @@ def main(arguments: list[str] | None = None) -> int:
             signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         _refuse_little_memory()
+        # With PYTHONPATH the code is somebody's choice.
+        refuse_copied_environment(sys.argv[0], None if os.environ.get("PYTHONPATH") else sys.prefix)
         code = app(args=typed or ["--help"], prog_name="mdbench", standalone_mode=False)
     except MdbenchError as error:
         complain(error)

@@ -39,6 +39,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Your method": {
         "new": ("methods:new", "Make a method's folder that can be run."),
         "check": ("methods:check", "Check that methods keep their contract."),
+        "place": ("methods:place", "Show a method's rank in the edition."),
         "score": ("results:score", "Compare an equation with the true one."),
     },
     "Share": {
@@ -58,7 +59,9 @@ REMOVED: Mapping[str, str] = {
 """Verbs of earlier versions, and what is typed instead."""
 MORE = "More"
 """The heading of verbs that are not the core's."""
-FURTHER = {"study", "probe", "watch", "predict", "rescore", "combine", "export", "help"}
+FURTHER = {
+    *("study", "probe", "watch", "predict", "rescore", "reproduce", "combine", "export", "help")
+}
 """Verbs of the core that are not on the first page of the help."""
 VERBS = Door(
     "mdbench.verbs",

@@ -205,6 +205,7 @@ class LlmUse(_Model):
     price: tuple[float, ...] | None = None
     calls: int | None = None
     failed: int | None = None
+    no_answer: dict[Text, int] | None = None
     spent: bool | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

@@ -129,7 +129,7 @@ class ServiceSession:
         return 0.0
 
     def use(self, candidates: Sequence[ScoredCandidate]) -> ServiceUse:
-        """Return what was used up to now; `candidates` are those of the job."""
+        """Return what a job has used that has ended; `candidates` are those of the job."""
         del candidates
         return ServiceUse()
 

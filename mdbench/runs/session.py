@@ -186,7 +186,8 @@ class JobSession:
             self._exchange.finish()
             result = self._best_candidate(late)
         except ProtocolError as error:
-            result = JobResult(Status.INVALID_OUTPUT, f"the worker sent {error}")
+            sender = "program" if self._spec.program else "worker"
+            result = JobResult(Status.INVALID_OUTPUT, f"the {sender} sent {error}")
             self._worker.interrupt()
         except WorkerGoneError as gone:
             result = result_of_lost(gone)
@@ -391,6 +392,8 @@ class JobSession:
         choice = self._choose()
         if choice is None or not self._task.has_equations:
             flooded = bool(self._exchange.overflow)
+            if self._spec.tuning != "none" and self._task.has_equations and not self._pool.count:
+                late = f"{late}; no candidate had been sent"
             return JobResult(Status.INVALID_OUTPUT if flooded else Status.TIMEOUT, late)
         return JobResult(
             Status.PARTIAL,

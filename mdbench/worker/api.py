@@ -223,9 +223,11 @@ class Reply:
     Attributes
     ----------
     text
-        The model's text; thinking aloud, where it does, is a part of it.
+        The model's text; thinking aloud, where it does, is a part of it.  Empty where there is
+        none, such as of a filter; of a refusal the model's words.
     finish_reason
-        ``stop``, or ``length`` where it was cut off, by the endpoint.
+        ``stop``; ``length`` where it was cut off; ``refusal``, ``content_filter``, ``tool_calls``,
+        ``no_choices`` or ``unreadable``; or what else the endpoint says.
     prompt_tokens, completion_tokens
         What it has taken of the budget.
     number

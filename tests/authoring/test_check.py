@@ -10,8 +10,9 @@ from harness import ROOT, HereRuntime, add_method, children
 from inside import inside
 
 from mdbench import methods
-from mdbench.authoring.check import Finding, check_method, make_method
+from mdbench.authoring.check import Finding, check_method
 from mdbench.authoring.missing_modules import missing_modules
+from mdbench.authoring.new import make_method
 from mdbench.errors import NotFetchedError, UsageError
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.environments.venvs import prepare
@@ -57,7 +58,7 @@ def test_new_method_keeps_the_contract_as_it_stands(workspace: Workspace) -> Non
     assert methods.find("my-method", workspace.algorithms).spec.name == "my-method"
     findings = list(check_method("my-method", workspace, HereRuntime()))
     assert [finding.point for finding in findings if not finding.passed] == []
-    assert len(findings) == 3 + 2 * 3 + 3
+    assert len(findings) == 3 + 2 * 3 + 4
 
 
 @pytest.mark.parametrize("name", ["", "My", "1st", "a b", "a/b", "../up", "x" * 41, "é"])
@@ -239,7 +240,7 @@ def test_the_time_of_a_try_is_given_and_more_can_be_asked_for(workspace: Workspa
     said: list[str] = []
     findings = check_method("m", workspace, HereRuntime(), said.append, seconds=1.0)
     slow = [one for one in findings if not one.passed]
-    assert said[0] == "at most 8 tries of 1 s: 0 min if all of it is used"
+    assert said[0] == "at most 10 tries of 1 s: 0 min if all of it is used"
     assert said[1] == "trying ode rc-circuit (at most 1 s)"
     assert all("--timeout 6" in one.explanation for one in slow)
     assert len(slow) == 2
@@ -252,7 +253,8 @@ def test_the_cpu_time_of_each_try_is_told_and_cut_seeds_are_not_compared(
     seedable(add_method(workspace, "m", early), "true")
     used: list[float] = []
     found = list(check_method("m", workspace, HereRuntime(), seconds=15.0, used=used.append))
-    assert len(used) == 5  # two datasets, one seed of two, NaN, an unknown hyperparameter
+    # two datasets, one seed of two, NaN, an unknown hyperparameter, and both with little work
+    assert len(used) == 7
     assert all(0.0 <= one < 15.0 for one in used)
     [seeds] = [one for one in found if "the seed changes" in one.point]
     assert seeds.note == "skipped"
@@ -295,15 +297,19 @@ def test_a_method_with_torch_has_the_lock_of_the_others(workspace: Workspace) ->
     assert "@NAME@" not in (folder / "method.toml").read_text(encoding="utf-8")
 
 
-def test_a_method_like_scikit_learn_has_an_environment_that_others_have(
+def test_a_method_like_scikit_learn_has_the_packages_that_it_needs_alone(
     workspace: Workspace,
 ) -> None:
     (workspace.algorithms / "shared").symlink_to(ROOT / "algorithms" / "shared")
     folder = make_method("my-forest", workspace.algorithms, "scikit_learn")
-    forest = ROOT / "algorithms" / "random_forest"
-    for file in ("requirements.in", "requirements.lock"):
-        assert (folder / file).read_bytes() == (forest / file).read_bytes()
+    forest = (ROOT / "algorithms" / "random_forest" / "requirements.lock").read_text("utf-8")
+    lock = (folder / "requirements.lock").read_text("utf-8")
+    pins = re.findall(r"(?m)^([a-z-]+)==\S+", lock)
+    needed = {"cloudpickle", "joblib", "narwhals", "numpy", "scikit-learn", "scipy"}
+    assert {*pins} == {*needed, "threadpoolctl"}
+    assert {*re.findall(r"(?m)^\S+==\S+", lock)} <= {*re.findall(r"(?m)^\S+==\S+", forest)}
     method = methods.find("my-forest", workspace.algorithms)
+    assert method.not_locked() == []
     assert not method.spec.equations
     assert [one.name for one in method.used] == ["scikit_learn"]
     assert len((folder / "adapter.py").read_text(encoding="utf-8").splitlines()) < 30
@@ -400,3 +406,51 @@ def test_an_answer_that_the_short_limit_cuts_breaks_nothing(workspace: Workspace
     assert len([one for one in notes(workspace)["skipped"] if "same seed" in one.point]) == 2
     add_method(workspace, "short", ends_early, more="timeout = 5")
     assert len([one for one in broken(workspace, "short") if "fit, predict" in one.point]) == 2
+
+
+SEARCHES = """
+import numpy as np
+from mdbench.worker import Candidate
+
+class Adapter:
+    def __init__(self, *, seed, threads, rounds=10**9):
+        self.rounds = rounds
+    def fit(self, problem):
+        if not np.isfinite(problem.X).all():
+            raise ValueError("not finite")
+        self.problem, self.texts = problem, []
+        {in_fit}
+    def candidates(self):
+        {in_candidates}
+    def search(self):
+        for number in range(self.rounds):
+            value = sum(range(10**5)) and repr(number / 8)
+            self.texts.append(value)
+            yield Candidate((value,) * len(self.problem.targets))
+    def choose(self, indices):
+        self.chosen = self.texts[indices[0]]
+    def predict(self, problem):
+        return np.full((len(problem.X), len(self.problem.targets)), float(self.chosen))
+    def equations(self):
+        return [self.chosen] * len(self.problem.targets)
+"""
+
+
+@pytest.mark.parametrize("sends", [True, False])
+def test_a_try_with_little_work_says_whether_there_is_an_answer(
+    workspace: Workspace, *, sends: bool
+) -> None:
+    """The same search: candidates that are sent as they are found count, others do not."""
+    parts = ("pass", "yield from self.search()")
+    if not sends:
+        parts = ("self.all = list(self.search())", "yield from self.all")
+    text = SEARCHES.format(in_fit=parts[0], in_candidates=parts[1])
+    small = "[check.hyperparameters]\nrounds = 3"
+    add_method(workspace, "m", text, tuning="front", more=small)
+    findings = list(check_method("m", workspace, HereRuntime()))
+    assert [finding.point for finding in findings if not finding.passed] == []
+    (within,) = [finding for finding in findings if "2 reference seconds" in finding.point]
+    assert within.point.endswith(f"{2 * sends} of 2 problems have an answer")
+    assert within.note == ("" if sends else "warning")
+    assert ("no candidate had been sent" in within.explanation) == (not sends)
+    assert "What counts at the limit" in within.explanation

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from mdbench.cli.options import COMPLETIONS, with_methods
-from mdbench.cli.parameters import NJobs, RuntimeName, read_n_jobs
+from mdbench.cli.parameters import RESULTS, Json, NJobs, Results, RuntimeName, read_n_jobs
 from mdbench.errors import UsageError
 
 
@@ -21,12 +21,22 @@ def new(
     torch: Annotated[
         bool, typer.Option("--torch", help="With PyTorch's build without CUDA (200 MB to fetch).")
     ] = False,
+    front: Annotated[
+        bool, typer.Option("--front", help="A search that sends candidates as it finds them.")
+    ] = False,
+    trajectory: Annotated[
+        bool,
+        typer.Option("--trajectory", help="Given times, states and rates in place of a table."),
+    ] = False,
+    program: Annotated[
+        bool, typer.Option("--program", help="A program in C, for one in any language.")
+    ] = False,
     scikit_learn: Annotated[
         bool,
         typer.Option(
             "--scikit-learn",
             help="Around a class with the interface of scikit-learn's, which predicts and has no "
-            "equations (an environment of 268 MB).",
+            "equations.",
         ),
     ] = False,
 ) -> None:
@@ -35,25 +45,33 @@ def new(
     It is made in the first folder of MDBENCH_METHODS where that is set, else in algorithms/: of the
     clone, or of the current folder where mdbench is an installed package.
     """
-    from mdbench.authoring.check import make_method
+    from mdbench.authoring.new import STARTS, make_method
     from mdbench.installation import CLONE, command, resource
     from mdbench.methods import own_folder, refuse_taken
     from mdbench.workspace import Workspace
 
-    if torch and scikit_learn:
-        raise UsageError("--torch and --scikit-learn were given.", "Give one of them.")
+    starts = {
+        "front": front,
+        "trajectory": trajectory,
+        "program": program,
+        "scikit_learn": scikit_learn,
+        "torch": torch,
+    }
+    start, *more = [start for start, wanted in starts.items() if wanted] or [""]
+    if more:
+        typed = " and ".join(f"--{name.replace('_', '-')}" for name in (start, *more))
+        raise UsageError(f"{typed} were given.", "Give one of them.")
     workspace = Workspace.find()
     refuse_taken(name, workspace.algorithms)
-    start = "torch" if torch else "scikit_learn" if scikit_learn else ""
     folder = make_method(name, own_folder(workspace.algorithms), start)
-    what = "a random forest" if scikit_learn else "a linear fit"
     shown, lock, run = _short(folder), command("scripts/lock"), command("./run.sh")
     if CLONE is None:
         lock, run = (line.replace("mdbench", _program(), 1) for line in (lock, run))
     elif Path.cwd() != CLONE:
         lock, run = str(resource(lock)), str(resource(run))
-    print(f"Made {shown}: a method that can be run as it is ({what}).")
-    print(f"  1. Put your method into {shown}/adapter.py and its facts into method.toml.")
+    print(f"Made {shown}: a method that can be run as it is ({STARTS[start]}).")
+    source = "linear_fit.c (or another file)" if program else "adapter.py"
+    print(f"  1. Put your method into {shown}/{source} and its facts into method.toml.")
     print(f"  2. Name its packages in {shown}/requirements.in, then: {lock} {name}")
     print(f"  3. {_program()} check {name}\n  4. {run} --algorithm {name} --data-type ode")
 
@@ -132,3 +150,25 @@ def check(
         n_jobs=read_n_jobs(n_jobs),
         json_=json,
     )
+
+
+def place(
+    method: Annotated[
+        str,
+        typer.Argument(help="The method's name.", autocompletion=COMPLETIONS["algorithm"]),
+    ],
+    results: Results = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the ranking into this SVG file.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Show a method's rank among those of the edition, on the jobs that it has done.
+
+    Compared are records with the same data, noise, protocol and budget of work (--work 2 on ode),
+    of seed 0, by the share of true equations identified.
+    """
+    from mdbench.cli.place import place_method
+
+    console = Console(highlight=False)
+    return place_method(method, results or RESULTS, console, figure=figure, json_=json)

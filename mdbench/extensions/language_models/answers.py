@@ -10,13 +10,15 @@ from __future__ import annotations
 import http.client
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from mdbench.extensions.language_models.exchanges import Completion, Usage
+from mdbench.extensions.language_models.exchanges import NOTHING, Completion, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mdbench.extensions.language_models.endpoint import HttpReply
     from mdbench.extensions.language_models.exchanges import Exchange
     from mdbench.extensions.language_models.keys import Key
@@ -47,11 +49,14 @@ class Fault:
         In words, with what the user can do; without any part of the key.
     retry_after
         Seconds that the endpoint asks to wait.
+    usage
+        What it has taken all the same.
     """
 
     kind: FaultKind
     reason: str
     retry_after: float | None = None
+    usage: Usage = NOTHING
 
 
 _LONGEST_REASON = 300
@@ -93,13 +98,18 @@ _PAGE = re.compile(rb"\s*<(!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _THOUGHT = "reasoning_tokens"
 
 
-def read_reply(begun: Exchange, reply: HttpReply, key: Key) -> Exchange | Fault:
+def read_reply(begun: Exchange, reply: HttpReply, key: Key, unknown: Usage) -> Exchange | Fault:
     """Return a request with its completion, or the fault that an endpoint's answer is.
+
+    An answer with status 200 and choices, or with a count of tokens, is what the model did, with or
+    without a text: it is final.  Anything else is a fault of the endpoint's.
 
     Parameters
     ----------
     key
         No part of it is left in what is returned.
+    unknown
+        What is charged where the model has worked, and the endpoint does not say how much.
     """
     phrase = f"the endpoint answered {reply.status} {_phrase(reply.status)}".rstrip()
     if _PAGE.match(reply.body):
@@ -109,21 +119,21 @@ def read_reply(begun: Exchange, reply: HttpReply, key: Key) -> Exchange | Fault:
     except (ValueError, RecursionError):
         content = None
     ok = reply.status == http.client.OK
-    if ok and isinstance(content, dict) and not _error_in(content):
-        try:
-            return _read_completion(begun, content)
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return _no_completion(content)
     error = _error_in(content) if isinstance(content, dict) else ""
+    reported = _usage_in(content)
+    if ok and not error:
+        if isinstance(content, dict) and (reported or isinstance(content.get("choices"), list)):
+            return _read_completion(begun, content, reported, unknown)
+        what = "the endpoint's answer is no chat completion"
+        return Fault(FaultKind.PASSING, what, usage=unknown)
     status = reply.status
     if ok:
-        if not error:
-            return Fault(FaultKind.PASSING, "the endpoint's answer is no chat completion")
         phrase = "the endpoint answered 200 OK with an error"
         status = _code_in(content) or int(http.client.SERVICE_UNAVAILABLE)
     said = _one_line(error or _text_of(content))
     reason = f"{phrase}: {said}" if said else phrase
-    return _judged(begun, status, said, reason, reply.retry_after)
+    fault = _judged(begun, status, said, reason, reply.retry_after)
+    return replace(fault, usage=reported or NOTHING)
 
 
 def _judge_page(reply: HttpReply, phrase: str, key: Key) -> Fault:
@@ -237,12 +247,6 @@ def _code_in(answer: dict[str, Any]) -> int:
     return 0
 
 
-def _no_completion(answer: dict[str, Any]) -> Fault:
-    if answer.get("choices") == []:
-        return Fault(FaultKind.REQUEST, "the endpoint's answer is no chat completion: no choices")
-    return Fault(FaultKind.PASSING, "the endpoint's answer is no chat completion")
-
-
 def _text_of(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
@@ -251,40 +255,109 @@ def _one_line(text: str) -> str:
     return _encodable(" ".join(text.split()))[:_LONGEST_REASON]
 
 
-def _read_completion(begun: Exchange, answer: dict[str, Any]) -> Exchange | Fault:
-    """Read a chat completion; raises whatever a wrong shape causes."""
-    choice = answer["choices"][0]
-    message = choice["message"] if "message" in choice else {"content": choice["text"]}
-    text = _content(message)
-    if not text and choice.get("finish_reason") == "content_filter":
-        return Fault(FaultKind.REQUEST, "the endpoint's filter took the text of the answer")
-    if not text and message.get("content") is None and not _thoughts(message):
-        return Fault(FaultKind.REQUEST, "the endpoint's answer has no text")
-    usage = answer.get("usage") or {}
-    counted: list[Any] = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
-    estimated = not all(type(n) is int and 0 <= n <= _MOST_COUNTED for n in counted)
-    thoughts = _thoughts(message)
-    if estimated:
-        prompt = sum(len(each["content"]) for each in begun.request["messages"])
-        written = len(text) + len(thoughts)
-        counted = [-(-prompt // _LETTERS_A_TOKEN), -(-written // _LETTERS_A_TOKEN)]
-    details = usage.get("completion_tokens_details")
-    thought = details.get(_THOUGHT) if isinstance(details, dict) else usage.get(_THOUGHT)
-    if type(thought) is not int or not 0 <= thought <= _MOST_COUNTED:
-        thought = -(-len(thoughts) // _LETTERS_A_TOKEN) if thoughts else None
+def _read_completion(
+    begun: Exchange, answer: dict[str, Any], reported: Usage | None, unknown: Usage
+) -> Exchange:
+    """Read a chat completion, whatever form it has; what cannot be read is no text."""
+    text = thoughts = ""
+    choices = answer.get("choices")
+    try:
+        choice = choices[0]  # type: ignore[index] # whatever is wrong with it is caught
+        message = choice["message"] if "message" in choice else {"content": choice["text"]}
+        reason = _name(choice.get("finish_reason"))
+        thoughts = _thoughts(message)
+        text = _content(message)
+        refusal = message.get("refusal")
+        if not text.strip() and isinstance(refusal, str) and refusal.strip():
+            text, reason = _encodable(refusal), _REFUSAL
+    except (ValueError, LookupError, TypeError, AttributeError):
+        reason = _UNREADABLE if choices else _NO_CHOICES
+    usage = reported
+    if usage is None and text.strip() and reason != _LENGTH:
+        prompt = sum(len(message["content"]) for message in begun.request["messages"])
+        written = -(-(len(text) + len(thoughts)) // _LETTERS_A_TOKEN)
+        usage = Usage(
+            prompt_tokens=-(-prompt // _LETTERS_A_TOKEN), completion_tokens=written, estimated=True
+        )
+    usage = usage or unknown
+    if usage.reasoning_tokens is None and thoughts:
+        usage = usage.model_copy(update={"reasoning_tokens": -(-len(thoughts) // _LETTERS_A_TOKEN)})
     return begun.model_copy(
         update={
-            "reply": Completion(text=text, finish_reason=_name(choice.get("finish_reason")) or ""),
-            "usage": Usage(
-                prompt_tokens=int(counted[0]),
-                completion_tokens=int(counted[1]),
-                reasoning_tokens=thought,
-                estimated=estimated,
-            ),
-            "model": _name(answer.get("model")),
-            "fingerprint": _name(answer.get("system_fingerprint")),
+            "reply": Completion(text=text, finish_reason=reason),
+            "usage": usage,
+            "model": _name(answer.get("model")) or None,
+            "fingerprint": _name(answer.get("system_fingerprint")) or None,
         }
     )
+
+
+_LENGTH, _REFUSAL, _NO_CHOICES, _UNREADABLE = "length", "refusal", "no_choices", "unreadable"
+_NO_ANSWERS = {
+    _LENGTH: "cut off for their length before any text, which --llm-settings "
+    """'{"max_tokens": 32768}' makes longer""",
+    "content_filter": "taken by the endpoint's filter",
+    _REFUSAL: "refused by the model",
+    "tool_calls": "calls of tools that nobody offered",
+    _NO_CHOICES: "without any choice",
+    _UNREADABLE: "of a form that cannot be read",
+    "stop": "empty",
+}
+"""Reasons why a completion has no answer, as records have them, and in words."""
+
+
+def why_no_answer(reply: Completion) -> str:
+    """Return why a completion has no answer; empty where it has one."""
+    reason = reply.finish_reason
+    if reason != _REFUSAL and reply.text.strip():
+        return ""
+    reason = {"function_call": "tool_calls"}.get(reason, reason)
+    return reason if reason in _NO_ANSWERS else "stop"
+
+
+def no_answers_text(counts: Mapping[str, int]) -> str:
+    """Write how many completions had no answer, and why."""
+    return ", ".join(f"{count:,} {_NO_ANSWERS[reason]}" for reason, count in counts.items())
+
+
+def _usage_in(answer: Any) -> Usage | None:
+    """Return the tokens that an endpoint reports, with an error, too; None where it reports none.
+
+    A total that is more than both parts has tokens of thoughts in it that are in neither: they are
+    paid like those of the completion.  So is a total without parts.
+    """
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    if not isinstance(usage, dict):
+        return None
+    prompt, completion, total = (
+        next((number for name in names if (number := _count(usage.get(name))) is not None), None)
+        for names in (_PROMPT, _COMPLETION, ("total_tokens",))
+    )
+    if total is not None:
+        prompt = max(0, total - (completion or total)) if prompt is None else prompt
+        completion = max(completion or 0, total - prompt)
+    if prompt is None or completion is None:
+        return None
+    details = next((usage[name] for name in _DETAILS if isinstance(usage.get(name), dict)), usage)
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        reasoning_tokens=_count(details.get(_THOUGHT)),
+    )
+
+
+_PROMPT = ("prompt_tokens", "input_tokens")
+_COMPLETION = ("completion_tokens", "output_tokens")
+_DETAILS = ("completion_tokens_details", "output_tokens_details")
+
+
+def _count(value: Any) -> int | None:
+    """Read a number of tokens; None where it is none."""
+    if (isinstance(value, float) and value.is_integer()) or (
+        isinstance(value, str) and re.fullmatch("[0-9]{1,10}", value)
+    ):
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= _MOST_COUNTED else None
 
 
 def _content(message: dict[str, Any]) -> str:
@@ -330,10 +403,8 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _name(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise TypeError("no text")
-    return None if value is None else _encodable(value)[:_LONGEST_NAME]
+def _name(value: Any) -> str:
+    return _encodable(value)[:_LONGEST_NAME] if isinstance(value, str) else ""
 
 
 def without_thoughts(text: str) -> str:

@@ -11,10 +11,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mdbench.extensions.language_models.exchanges import COMPLETION_TOKENS
+from mdbench.extensions.language_models.accounts import COMPLETION_TOKENS
 
 if TYPE_CHECKING:
-    from mdbench.extensions.language_models.exchanges import LlmSettings
+    from mdbench.extensions.language_models.accounts import LlmSettings
 
 MOST_BYTES: Final = 2**20
 """Bytes of a request."""

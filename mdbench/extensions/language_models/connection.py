@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.extensions.language_models import PROMPTS
+from mdbench.extensions.language_models.accounts import LlmLimits, Purse
 from mdbench.extensions.language_models.availability import PATIENCE_S, CircuitBreaker
 from mdbench.extensions.language_models.conversation import Conversation
 from mdbench.extensions.language_models.endpoint import Endpoint
@@ -18,8 +19,6 @@ from mdbench.extensions.language_models.exchanges import (
     SUFFIX,
     ExchangeLog,
     ExchangeReplay,
-    LlmLimits,
-    Purse,
     forget_attempts,
     set_aside,
 )
@@ -257,7 +256,7 @@ class LlmConnection(Connection):
                 view = prompt_view(asked.prompt or PROMPTS[0], task, background, job.seed)
                 yield ModelSession(view, conversation)
             finally:
-                conversation.hang_up()
+                conversation.end()
                 proxy.close()
 
     def _responder(self, job: JobSpec, log: Path) -> Responder:
@@ -297,7 +296,8 @@ class ModelSession(ServiceSession):
         return self.conversation.waited_s
 
     def use(self, candidates: Sequence[ScoredCandidate]) -> ModelUse:
-        """Return what was asked for up to now, with the loss over the calls."""
+        """End the conversation; return what was asked for, with the loss over the calls."""
+        self.conversation.end()
         return replace(self.conversation.asked(), curve=loss_curve(candidates))
 
 

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mdbench.extensions.language_models.accounts import BudgetAccount, Charge, TokenUse
+from mdbench.extensions.language_models.answers import why_no_answer
 from mdbench.extensions.language_models.chat_requests import ChatRequest, RefusedError, request_hash
 from mdbench.extensions.language_models.exchanges import (
     BY_THE_JOB,
-    BudgetAccount,
+    NOTHING,
     Exchange,
     RequestCounter,
-    TokenUse,
-    Usage,
     dumped,
 )
 from mdbench.extensions.language_models.use import ModelUse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-    from mdbench.extensions.language_models.exchanges import ExchangeLog, LlmSettings
+    from mdbench.extensions.language_models.accounts import LlmSettings
+    from mdbench.extensions.language_models.exchanges import ExchangeLog, Usage
     from mdbench.runs.services import Turn
 
 _AT_A_TIME = 8
 """Completions of one job that are under way at once."""
 _END_SECONDS = 2.0
 """Seconds for which the end of requests that are under way is waited for."""
-_NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
 class Responder(Protocol):
@@ -47,10 +48,18 @@ class Responder(Protocol):
     def resumed(self) -> int:
         """Completions of an earlier attempt at the job."""
 
-    def complete(
-        self, begun: Exchange, left: Callable[[], float | None], most: tuple[int, int] = (0, 0)
-    ) -> Exchange:
-        """Return a request with its answer, or with the reason why there is none."""
+    @property
+    def unanswered(self) -> Sequence[Exchange]:
+        """What an earlier attempt at the job has paid and has no answer to."""
+
+    def complete(self, begun: Exchange, charge: Charge) -> Exchange:
+        """Return a request with its answer, or with the reason why there is none.
+
+        Parameters
+        ----------
+        charge
+            Takes down what each attempt has used, before anything else is decided.
+        """
 
     def hang_up(self) -> None:
         """Cancel what is under way."""
@@ -89,12 +98,20 @@ class Conversation:
         self._pool = ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="mdbench-llm")
         self._models: set[str] = set()
         self._fingerprints: set[str] = set()
+        self._no_answer: Counter[str] = Counter()
         self._quiet = threading.Condition()
         self._under_way = 0
         self._failed = 0
         self._reasoned: int | None = None
-        self._refused = self._estimated = False
+        self._refused = self._estimated = self._over = False
         self._trouble = self._end = self._too_small = ""
+        for exchange in responder.unanswered:
+            usage = exchange.usage
+            self._account.settle(
+                TokenUse(), TokenUse(0, usage.prompt_tokens, usage.completion_tokens)
+            )
+            self._estimated |= usage.estimated
+            log.write(exchange)
 
     @property
     def waited_s(self) -> float:
@@ -146,10 +163,10 @@ class Conversation:
         """Return the refusal for a method whose model answers nobody any more: it ends here."""
         return RefusedError(429, "budget_spent", f"nothing more can be asked: {self._end}")
 
-    def _begin(self, question: ChatRequest, index: int) -> tuple[Exchange, TokenUse] | None:
-        wanted = self._account.reserve(question.prompt_tokens, question.completion_tokens)
-        if wanted is None:
-            self._refused = True
+    def _begin(self, question: ChatRequest, index: int) -> tuple[Exchange, Charge] | None:
+        most = question.prompt_tokens, question.completion_tokens
+        if not self._account.reserve(TokenUse(1, *most)):
+            self._refused |= not self._over
             if not self._account.allows(question.prompt_tokens, question.completion_tokens):
                 self._too_small = self._too_small or _too_small(question)
             return None
@@ -161,43 +178,42 @@ class Conversation:
             hash=hash_,
             occurrence=occurrence,
             request=request,
-            usage=_NOTHING,
+            usage=NOTHING,
             latency_s=0.0,
             attempts=0,
         )
-        return begun, wanted
-
-    def _complete(self, begun: Exchange, wanted: TokenUse) -> Exchange:
-        """Return a request with its answer; log it, and charge the account."""
         with self._quiet:
             self._under_way += 1
+        return begun, Charge(self._account, most)
+
+    def _complete(self, begun: Exchange, charge: Charge) -> Exchange:
+        """Return a request with its answer; log it, and charge the account."""
         try:
-            return self._completed(begun, wanted)
+            return self._completed(begun, charge)
         finally:
             with self._quiet:
                 self._under_way -= 1
                 self._quiet.notify_all()
 
-    def _completed(self, begun: Exchange, wanted: TokenUse) -> Exchange:
-        used = TokenUse(calls=1)
+    def _completed(self, begun: Exchange, charge: Charge) -> Exchange:
+        exchange = None
         try:
-            most = wanted.prompt_tokens, wanted.completion_tokens
-            exchange = self._responder.complete(begun, self._account.seconds_left, most)
-            usage = exchange.usage
-            used = TokenUse(1, usage.prompt_tokens, usage.completion_tokens, exchange.latency_s)
-            if exchange.ended:
-                used = TokenUse()
+            exchange = self._responder.complete(begun, charge)
             self._log.write(exchange)
         except OSError as error:  # what is not written down is not given to a method
             reason = f"the log of exchanges cannot be written: {error.strerror}"
-            exchange = begun.model_copy(update={"error": reason})
+            usage = charge.usage if exchange is None else exchange.usage
+            exchange = begun.model_copy(update={"error": reason, "usage": usage})
         finally:
-            self._account.settle(wanted, used)
+            charge.end(exchange)
         self._note(exchange)
+        with self._lock:
+            self._refused |= charge.refused and exchange.error not in BY_THE_JOB
         return exchange
 
     def _note(self, exchange: Exchange) -> None:
         with self._lock:
+            self._estimated |= exchange.usage.estimated
             if exchange.ended:
                 self._end = self._end or exchange.error
                 return
@@ -205,9 +221,10 @@ class Conversation:
                 self._failed += 1
                 if exchange.error not in BY_THE_JOB:
                     self._trouble = self._trouble or exchange.error
+            elif reason := why_no_answer(exchange.reply):
+                self._no_answer[reason] += 1
             if (reasoned := exchange.usage.reasoning_tokens) is not None:
                 self._reasoned = (self._reasoned or 0) + reasoned
-            self._estimated |= exchange.usage.estimated
             if exchange.model is not None:
                 self._models.add(exchange.model)
             if exchange.fingerprint is not None:
@@ -221,6 +238,7 @@ class Conversation:
             return ModelUse(
                 calls=spent.calls,
                 failed=self._failed,
+                no_answer=dict(sorted(self._no_answer.items())),
                 refused=self._refused,
                 prompt_tokens=spent.prompt_tokens,
                 completion_tokens=spent.completion_tokens,
@@ -240,21 +258,22 @@ class Conversation:
                 too_small="" if spent.calls else self._too_small,
             )
 
-    def hang_up(self) -> None:
-        """Answer nothing more: what is under way is given up, and written down as that."""
-        self._account.close()
+    def end(self) -> None:
+        """Answer nothing more: what is under way is given up, charged and written down.
+
+        A connection that is being made cannot be given up at once; nothing was sent over it.
+        """
+        self._over = True
         self._responder.hang_up()
+        self._account.close()
         if self._turn is not None:
             self._turn.hang_up()
-
-    def close(self) -> None:
-        """Release all that is held; nobody asks any more.
-
-        What cannot be given up at once, such as a connection that is being made, goes unrecorded.
-        """
-        self.hang_up()
         with self._quiet:
             self._quiet.wait_for(lambda: not self._under_way, _END_SECONDS)
+
+    def close(self) -> None:
+        """Release all that is held; nobody asks any more."""
+        self.end()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._responder.close()
         self._log.close()

@@ -11,6 +11,7 @@ import base64
 import http.client
 import os
 import re
+import select
 import socket
 import ssl
 import threading
@@ -43,12 +44,20 @@ _LOOKS_IN_VAIN = 8
 _MOST_IDLE = 64
 _PIECE = 2**16
 _PATH = "/chat/completions"
-_STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
-"""Errors of a connection that the server has closed while nobody used it."""
 
 
 class EndpointError(Exception):
-    """The endpoint did not answer at all; the message has the reason, without naming it."""
+    """The endpoint did not answer at all; the message has the reason, without naming it.
+
+    Attributes
+    ----------
+    sent
+        Whether it has the request, and has not refused it, so that it may be paid all the same.
+    """
+
+    def __init__(self, reason: str, *, sent: bool) -> None:
+        super().__init__(reason)
+        self.sent = sent
 
 
 @dataclass(frozen=True)
@@ -119,13 +128,15 @@ class Endpoint:
         """The key, which shows itself to nobody."""
         return self._key
 
-    def ask(self, body: bytes, *, owner: object = None, seconds: float | None = None) -> HttpReply:
+    def ask(
+        self, body: bytes, *, over: threading.Event | None = None, seconds: float | None = None
+    ) -> HttpReply:
         """Post a request, and read the answer.
 
         Parameters
         ----------
-        owner
-            Who asks; see `abort`.
+        over
+            Set where nobody waits for the answer any more; see `abort`.
         seconds
             How long it may take, where that is less than what any call may.
 
@@ -136,46 +147,28 @@ class Endpoint:
         """
         most = self._seconds if seconds is None else min(self._seconds, seconds)
         end = time.monotonic() + most
-        used = self._take()
-        if used is not None:
-            with suppress(*_STALE):
-                return self._once(used, body, end, owner)
-        return self._once(self._new(most), body, end, owner)
-
-    def abort(self, owner: object) -> None:
-        """End the calls of somebody who waits no more for their answers."""
-        self._watch.cut(owner)
-
-    def close(self) -> None:
-        """Close all connections that nobody uses."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for each in idle:
-            each.close()
-
-    def _once(
-        self, connection: http.client.HTTPConnection, body: bytes, end: float, owner: object
-    ) -> HttpReply:
-        reused = connection.sock is not None
-        keep = False
-        if connection.sock is not None:
-            connection.sock.settimeout(max(0.01, end - time.monotonic()))
+        connection = self._take() or self._new(most)
+        sent = keep = False
         try:
-            with self._watch.over(connection, end, owner) as cut:
+            with self._watch.over(connection, end, over) as cut:
                 try:
+                    if connection.sock is None and not cut.is_set():
+                        connection.connect()
+                    if cut.is_set():
+                        raise TimeoutError
+                    connection.sock.settimeout(max(0.01, end - time.monotonic()))
                     headers = {"Content-Type": "application/json", "Accept": "application/json"}
                     connection.request("POST", self._target, body, headers | self._told())
-                    if connection.sock is not None:
-                        connection.sock.settimeout(max(0.01, end - time.monotonic()))
+                    sent = True
                     response = connection.getresponse()
+                    sent = response.status < http.client.BAD_REQUEST  # errors are not paid
+                    has_end = response.chunked or response.length is not None
                     content = _read(response, end)
-                    keep = not response.will_close
+                    if cut.is_set() and not has_end:
+                        raise TimeoutError  # what was read may be a part
+                    keep = not response.will_close and not cut.is_set()
                 except (OSError, http.client.HTTPException, ValueError) as error:
-                    if reused and isinstance(error, _STALE) and not cut.is_set():
-                        raise
-                    raise EndpointError(_why(error, late=cut.is_set())) from None
-            if cut.is_set():
-                raise EndpointError(_why(None, late=True))
+                    raise EndpointError(_why(error, late=cut.is_set()), sent=sent) from None
             pause = _pause(response.getheader("Retry-After"), response.getheader("Date"))
             return HttpReply(response.status, content, pause)
         finally:
@@ -183,6 +176,17 @@ class Endpoint:
                 self._give_back(connection)
             else:
                 connection.close()
+
+    def abort(self, over: threading.Event) -> None:
+        """End the calls of somebody who waits no more for their answers, and has set `over`."""
+        self._watch.cut(over)
+
+    def close(self) -> None:
+        """Close all connections that nobody uses."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for each in idle:
+            each.close()
 
     @property
     def _target(self) -> str:
@@ -197,8 +201,17 @@ class Endpoint:
         return headers
 
     def _take(self) -> http.client.HTTPConnection | None:
-        with self._lock:
-            return self._idle.pop() if self._idle else None
+        """Return a connection that was kept, and that the server has not closed meanwhile."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection = self._idle.pop()
+            watch = select.poll()
+            watch.register(connection.sock, select.POLLIN)
+            if not watch.poll(0):  # else its end is there to be read
+                return connection
+            connection.close()
 
     def _give_back(self, connection: http.client.HTTPConnection) -> None:
         with self._lock:
@@ -333,11 +346,13 @@ class _DeadlineWatch:
 
     @contextmanager
     def over(
-        self, connection: http.client.HTTPConnection, end: float, owner: object
+        self, connection: http.client.HTTPConnection, end: float, over: threading.Event | None
     ) -> Iterator[threading.Event]:
         """Watch over a call until the context ends; return what is set where it was cut."""
-        call = _Call(connection, end, owner)
+        call = _Call(connection, end, over)
         with self._lock:
+            if over is not None and over.is_set():
+                call.was_cut.set()
             self._calls[id(call)] = call
             if self._thread is None:
                 self._thread = threading.Thread(target=self._check, daemon=True)
@@ -348,11 +363,11 @@ class _DeadlineWatch:
             with self._lock:
                 del self._calls[id(call)]
 
-    def cut(self, owner: object) -> None:
-        """Cut the calls of an owner."""
+    def cut(self, over: threading.Event) -> None:
+        """Cut the calls for whose answers nobody waits any more."""
         with self._lock:
             for call in self._calls.values():
-                if call.owner is owner:
+                if call.over is over:
                     call.cut()
 
     def _check(self) -> None:
@@ -375,7 +390,7 @@ class _Call:
 
     connection: http.client.HTTPConnection
     end: float
-    owner: object
+    over: threading.Event | None
     was_cut: threading.Event = field(default_factory=threading.Event)
 
     def cut(self) -> None:

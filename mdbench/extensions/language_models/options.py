@@ -27,7 +27,7 @@ from mdbench.runs.options import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mdbench.extensions.language_models.exchanges import LlmSettings
+    from mdbench.extensions.language_models.accounts import LlmSettings
 
 USUAL_CALLS: Final = 1000
 """Completions that a job may ask for unless another number is given: SurfaceBench's budget."""
@@ -219,7 +219,7 @@ class LlmOptions:
         """The settings for all questions of a job; None where no model is named."""
         if self.llm_model is None:
             return None
-        from mdbench.extensions.language_models.exchanges import (  # noqa: PLC0415 - few jobs ask
+        from mdbench.extensions.language_models.accounts import (  # noqa: PLC0415 - few jobs ask
             LlmLimits,
             LlmSettings,
         )

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mdbench.datatypes.base import DataType, Source
+    from mdbench.extensions.language_models.accounts import LlmSettings
     from mdbench.extensions.language_models.contamination import ProbeResult
-    from mdbench.extensions.language_models.exchanges import LlmSettings
     from mdbench.extensions.language_models.judge import Judgement
     from mdbench.extensions.language_models.options import JudgeOptions, ProbeOptions
     from mdbench.records import Record

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from mdbench.backends.turns import WaitingTime
 from mdbench.extensions.language_models.answers import Fault, FaultKind, read_reply
 from mdbench.extensions.language_models.availability import CircuitBreaker
 from mdbench.extensions.language_models.endpoint import EndpointError
-from mdbench.extensions.language_models.exchanges import JOB_ENDED, NO_SECONDS, dumped
+from mdbench.extensions.language_models.exchanges import (
+    JOB_ENDED,
+    NO_BUDGET,
+    NO_SECONDS,
+    NOTHING,
+    dumped,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator, Sequence
 
+    from mdbench.extensions.language_models.accounts import Charge, Purse
     from mdbench.extensions.language_models.endpoint import Endpoint
-    from mdbench.extensions.language_models.exchanges import Exchange, ExchangeReplay, Purse
+    from mdbench.extensions.language_models.exchanges import Exchange, ExchangeReplay
 
 SUSPECT: Final = 8
 """Attempts after which it is found out whether the endpoint refuses this request alone."""
@@ -122,67 +130,95 @@ class LiveResponder:
         """Seconds of the job that faults of the endpoint have taken."""
         return self._waiting.seconds()
 
-    def complete(
-        self,
-        begun: Exchange,
-        seconds_left: Callable[[], float | None],
-        most: tuple[int, int] = (0, 0),
-    ) -> Exchange:
+    @property
+    def unanswered(self) -> Sequence[Exchange]:
+        """What an earlier attempt at the job has paid and has no answer to."""
+        return () if self._earlier is None else self._earlier.unanswered
+
+    def complete(self, begun: Exchange, charge: Charge) -> Exchange:
         """Return a request with its answer, or with the reason why there is none.
 
         Parameters
         ----------
-        seconds_left
-            Gives the seconds that the endpoint may take; None for no limit.
-        most
-            The most tokens that prompt and completion can take.
+        charge
+            Takes down what each attempt has used, before anything else is decided.
         """
         if self._earlier is not None:
             exchange = self._earlier.get(begun.hash, begun.occurrence)
             if exchange is not None and exchange.reply is not None:
                 self.resumed += 1
                 return exchange.model_copy(update={"number": begun.number})
-        if self._purse is None:
-            return self._live(begun, seconds_left)
-        if not self._purse.reserve(most):
-            why = _NO_MONEY if self._purse.allows(most) else _too_little(most)
-            return begun.model_copy(update={"error": why, "ended": True})
-        exchange = self._live(begun, seconds_left)
-        self._purse.settle(most, (exchange.usage.prompt_tokens, exchange.usage.completion_tokens))
-        return exchange
-
-    def _live(self, begun: Exchange, seconds_left: Callable[[], float | None]) -> Exchange:
-        """Send a request until it is answered, lost, or nobody is answered any more."""
         sent = _SentRequest()
+        exchange = self._live(begun, charge, sent)
+        return exchange.model_copy(update={"usage": charge.usage, "attempts": sent.attempts})
+
+    def _live(self, begun: Exchange, charge: Charge, sent: _SentRequest) -> Exchange:
+        """Send a request until it is answered, lost, or nobody is answered any more."""
+        fault = ""
         try:
-            while self._breaker.admit(self._over):
-                sent.attempts += 1
-                start, limit = time.monotonic(), seconds_left()
-                attempt = self._try(begun, sent.body(begun), limit)
+            while True:
+                with self._set_aside(charge) as refusal:
+                    if refusal and not self._over.is_set():
+                        why = "; ".join(filter(None, [fault, refusal["error"]]))
+                        return begun.model_copy(update={**refusal, "error": why})
+                    if refusal or not self._breaker.admit(self._over):
+                        return self._ended(begun)
+                    sent.attempts += 1
+                    start, limit = time.monotonic(), charge.seconds_left()
+                    attempt = self._try(begun, sent.body(begun), charge, limit)
                 took = time.monotonic() - start
-                if self._over.is_set():
-                    break
                 if not isinstance(attempt, Fault):
                     self._breaker.succeed()
                     sent.stop_waiting(self._waiting, start)
-                    done = {"latency_s": took, "attempts": sent.attempts}
-                    return attempt.model_copy(update=done)
+                    return attempt.model_copy(update={"latency_s": took})
+                if self._over.is_set():
+                    return self._ended(begun)
                 if limit is not None and took >= limit:
                     self._breaker.leave()
-                    done = {"latency_s": took, "attempts": sent.attempts}
-                    return begun.model_copy(update={"error": NO_SECONDS, **done})
+                    return begun.model_copy(update={"error": NO_SECONDS, "latency_s": took})
                 sent.wait_since(self._waiting, start)
-                if self._is_lost(begun, sent, attempt, start):
-                    lost = {"error": attempt.reason, "attempts": sent.attempts}
-                    return begun.model_copy(update=lost)
-            return self._ended(begun, sent.attempts)
+                fault = attempt.reason
+                if self._is_lost(begun, charge, sent, attempt, start):
+                    return begun.model_copy(update={"error": fault})
         except BaseException:
             self._breaker.leave()
             raise
         finally:
             sent.stop_waiting(self._waiting, time.monotonic())
 
-    def _is_lost(self, begun: Exchange, sent: _SentRequest, fault: Fault, start: float) -> bool:
+    @contextmanager
+    def _set_aside(self, charge: Charge) -> Iterator[dict[str, Any]]:
+        """Set aside what an attempt may take, of the job's budget and of the run's money.
+
+        Yields
+        ------
+        dict
+            What a request becomes that cannot be sent for want of it; empty where it can.
+        """
+        before = charge.usage
+        if not charge.renew():
+            yield {"error": NO_BUDGET}
+        elif self._purse is None:
+            yield {}
+        elif not self._purse.reserve(charge.most):
+            poor = not self._purse.allows(charge.most)
+            yield {"error": _too_little(charge.most) if poor else _NO_MONEY, "ended": True}
+        else:
+            try:
+                yield {}
+            finally:
+                used = charge.usage
+                self._purse.settle(
+                    charge.most,
+                    (
+                        used.prompt_tokens - before.prompt_tokens,
+                        used.completion_tokens - before.completion_tokens,
+                    ),
+                )
+
+    def _is_lost(
+        self, begun: Exchange, charge: Charge, sent: _SentRequest, fault: Fault, start: float
+    ) -> bool:
         """Whether a fault is of this request alone; else wait, or give the endpoint up."""
         breaker, kind = self._breaker, self._kind(fault)
         if kind is FaultKind.REQUEST:
@@ -197,7 +233,9 @@ class LiveResponder:
         if sent.suspected:  # others were answered since, or would have been
             return True
         if sent.attempts >= SUSPECT or gives_up:
-            sent.suspected = sent.others_were_answered(breaker) or self._answers_others(begun)
+            sent.suspected = sent.others_were_answered(breaker) or self._answers_others(
+                begun, charge
+            )
             if gives_up and not sent.suspected:
                 breaker.give_up(fault.reason)
                 return False
@@ -206,13 +244,21 @@ class LiveResponder:
             self._over.wait(pause)
         return False
 
-    def _try(self, begun: Exchange, body: bytes, seconds: float | None) -> Exchange | Fault:
+    def _try(
+        self, begun: Exchange, body: bytes, charge: Charge, seconds: float | None
+    ) -> Exchange | Fault:
+        """Send a request once; what that has used is charged before anything else is decided."""
+        attempt: Exchange | Fault
         try:
-            reply = self._endpoint.ask(body, owner=self, seconds=seconds)
+            reply = self._endpoint.ask(body, over=self._over, seconds=seconds)
         except EndpointError as error:
             reason = f"the endpoint of --llm-url does not answer: {error}"
-            return Fault(FaultKind.PASSING, reason)
-        return read_reply(begun, reply, self._endpoint.key)
+            attempt = Fault(FaultKind.PASSING, reason)
+            charge.add(charge.unknown if error.sent else NOTHING)
+        else:
+            attempt = read_reply(begun, reply, self._endpoint.key, charge.unknown)
+            charge.add(attempt.usage)
+        return attempt
 
     def _kind(self, fault: Fault) -> FaultKind:
         """Return what a fault is about, by whether anything was ever answered."""
@@ -222,29 +268,30 @@ class LiveResponder:
             return FaultKind.REQUEST if self._breaker.answers else FaultKind.LASTING
         return fault.kind
 
-    def _answers_others(self, begun: Exchange) -> bool:
-        """Ask for a word, which no job pays; whether the endpoint gives it."""
+    def _answers_others(self, begun: Exchange, charge: Charge) -> bool:
+        """Ask for a word, at the cost of this completion; whether the endpoint gives it."""
         request: dict[str, Any] = {
             **begun.request,
             "messages": [{"role": "user", "content": _TEST}],
             **{name: _TEST_TOKENS for name in _TOKEN_FIELDS if name in begun.request},
         }
         asked = begun.model_copy(update={"request": request})
-        if isinstance(self._try(asked, dumped(request), None), Fault):
-            return False
+        with self._set_aside(charge) as refusal:
+            if refusal or isinstance(self._try(asked, dumped(request), charge, None), Fault):
+                return False
         self._breaker.succeed()
         return True
 
-    def _ended(self, begun: Exchange, attempts: int) -> Exchange:
+    def _ended(self, begun: Exchange) -> Exchange:
         why = self._breaker.gone
         if why and not self._over.is_set():
-            return begun.model_copy(update={"error": why, "attempts": attempts, "ended": True})
-        return begun.model_copy(update={"error": JOB_ENDED, "attempts": attempts})
+            return begun.model_copy(update={"error": why, "ended": True})
+        return begun.model_copy(update={"error": JOB_ENDED})
 
     def hang_up(self) -> None:
         """Cancel what is under way."""
         self._over.set()
-        self._endpoint.abort(self)
+        self._endpoint.abort(self._over)
         self._breaker.wake()
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ This module is imported by every run, for the options; the others when a model i
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import UsageError, counted
@@ -129,7 +130,8 @@ class LanguageModels(Service):
 
     def summary(self, records: Iterable[Record]) -> str:
         """Write what the jobs of a run have used; empty where none has asked."""
-        used = [record.llm for record in records if record.llm is not None and record.llm.calls]
+        uses = [record.llm for record in records if record.llm is not None]
+        used = [use for use in uses if use.calls or use.prompt_tokens]
         if not used:
             return ""
         paid = [use.money for use in used if use.money is not None]
@@ -140,6 +142,14 @@ class LanguageModels(Service):
             f"{sum(use.completion_tokens or 0 for use in used):,} of completions"
         )
         text += f", {sum(paid):.4g} of money" if paid else ""
+        if any(use.estimated for use in used):
+            text += ", some of it estimated (`llm.estimated` in the records)"
+        if no_answer := sum((Counter(use.no_answer or {}) for use in used), Counter[str]()):
+            from mdbench.extensions.language_models.answers import (  # noqa: PLC0415 - few ask
+                no_answers_text,
+            )
+
+            text += f"; without an answer: {no_answers_text(no_answer)}"
         if ended:
             text += f"; the endpoint ended {counted(ended, 'job')}, and the same command goes on"
         return f"{text}."

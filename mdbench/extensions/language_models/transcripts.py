@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from mdbench.errors import counted, printable
-from mdbench.extensions.language_models.exchanges import Exchange, LlmLimits
+from mdbench.extensions.language_models.accounts import LlmLimits
+from mdbench.extensions.language_models.exchanges import Exchange
 from mdbench.records.files import attached
 
 if TYPE_CHECKING:
@@ -283,7 +284,8 @@ def transcript(
     outcomes
         The method's own words on each completion, by its number.
     """
-    turns = list(_turns(record, sorted(exchanges, key=lambda one: one.number), outcomes, limits))
+    exchanges = sorted(exchanges, key=lambda exchange: exchange.number)
+    turns = list(_turns(record, exchanges, outcomes, limits))
     places = _chosen(turns, limits.turns)
     turns_shown = tuple(turns[place] for place in places)
     shown: set[int] = set()
@@ -319,8 +321,12 @@ def _turns(
     cost = None if price is None else LlmLimits(price=(price[0], price[1])).cost
     curve = () if record.llm is None else record.llm.curve or ()
     first_with: dict[str, int] = {}
-    spent = 0
-    for _, group in groupby(exchanges, key=lambda one: repr(one.request.get("messages"))):
+    asked = [exchange for exchange in exchanges if exchange.number > 0]
+    spent = sum(
+        exchange.usage.prompt_tokens + exchange.usage.completion_tokens
+        for exchange in exchanges[: len(exchanges) - len(asked)]  # of earlier attempts at the job
+    )
+    for _, group in groupby(asked, key=lambda one: repr(one.request.get("messages"))):
         group_exchanges = list(group)
         first, last = group_exchanges[0].number, group_exchanges[-1].number
         before = [point for point in curve if point.calls < first]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from mdbench.errors import counted
+from mdbench.extensions.language_models.answers import no_answers_text
 from mdbench.records import ANSWERED, LlmPoint, LlmUse, Status
 from mdbench.runs.services import ServiceUse
 
@@ -35,6 +36,8 @@ class ModelUse(ServiceUse):
         Those of the completions that went into reasoning; None where no endpoint counts them.
     failed
         The completions that failed.
+    no_answer
+        The completions in which the model gave no answer, by the reason.
     refused
         Whether more was asked for than the budget had.
     estimated
@@ -64,6 +67,7 @@ class ModelUse(ServiceUse):
 
     calls: int = 0
     failed: int = 0
+    no_answer: Mapping[str, int] = field(default_factory=dict)
     refused: bool = False
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -87,9 +91,10 @@ class ModelUse(ServiceUse):
         return bool(self.ended or self.trouble)
 
     def correct(self, result: JobResult) -> None:
-        """Keep an endpoint's fault from being the method's.
+        """Keep an endpoint's fault from being the method's, and name what the model did.
 
-        A job whose replay lacks an answer fails.
+        A job whose replay lacks an answer fails.  So does one whose model gave no answer, where
+        its method makes nothing of that; the reason is named.
         A job that the endpoint ended has the best that it had found by then, or is as if it had
         never been run: its calls and its end say nothing of the method.
         """
@@ -107,6 +112,9 @@ class ModelUse(ServiceUse):
             answered = counted(self.calls - self.failed, "completion")
             result.status = Status.PARTIAL
             result.reason = f"the best after {answered}, where the endpoint ended it: {self.ended}"
+        elif self.no_answer and result.status is Status.FAILED:
+            completions = counted(self.calls, "completion")
+            result.reason += f" (of {completions}: {no_answers_text(self.no_answer)})"
 
     def recorded(self, settings: Mapping[str, Any], result: JobResult) -> dict[str, Any]:
         """Return the record's key ``llm``: what was given to and used of the model."""
@@ -120,6 +128,7 @@ class ModelUse(ServiceUse):
             **settings["llm"],
             calls=self.calls,
             failed=self.failed,
+            no_answer=dict(self.no_answer),
             spent=self.refused,
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from model_modes import REFUSALS
 
 from mdbench.backends.turns import WaitingTime
+from mdbench.extensions.language_models.accounts import LlmLimits, LlmSettings, Purse
 from mdbench.extensions.language_models.answers import Fault, FaultKind, advice, read_reply
 from mdbench.extensions.language_models.availability import CircuitBreaker
 from mdbench.extensions.language_models.chat_requests import RefusedError
@@ -25,9 +26,6 @@ from mdbench.extensions.language_models.exchanges import (
     Exchange,
     ExchangeLog,
     ExchangeReplay,
-    LlmLimits,
-    LlmSettings,
-    Purse,
     Usage,
     forget_attempts,
     set_aside,
@@ -75,8 +73,8 @@ class ScriptedEndpoint:
         self.count = 0
         self.answered = 0
 
-    def ask(self, body: bytes, *, owner: object = None, seconds: float | None = None) -> HttpReply:
-        del owner, seconds
+    def ask(self, body: bytes, *, over: object = None, seconds: float | None = None) -> HttpReply:
+        del over, seconds
         with self._lock:
             number = self.count
             self.count += 1
@@ -84,7 +82,7 @@ class ScriptedEndpoint:
             self.answered += found is None
         return good(body) if found is None else found
 
-    def abort(self, owner: object) -> None: ...
+    def abort(self, over: object) -> None: ...
 
 
 def responder(endpoint: Any, patience: float = 60.0, **more: Any) -> LiveResponder:
@@ -112,7 +110,7 @@ def job(responder: Any, log: Path, calls: int = CALLS, n: int = 1) -> tuple[list
 def said(log: Path) -> list[tuple[int, str, Any]]:
     lines = log.read_text(encoding="utf-8").splitlines()
     found = [Exchange.model_validate_json(line) for line in lines]
-    return [(each.number, each.hash, each.reply) for each in found]
+    return [(each.number, each.hash, each.reply) for each in found if each.number > 0]
 
 
 @pytest.fixture(scope="module")
@@ -300,6 +298,7 @@ BEGUN = Exchange(
     latency_s=0,
     attempts=0,
 )
+UNKNOWN = Usage(prompt_tokens=50, completion_tokens=100, estimated=True)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +332,7 @@ BEGUN = Exchange(
 def test_whose_fault_an_answer_is_follows_from_what_it_says(
     mode: str, kind: FaultKind, words: str
 ) -> None:
-    found = read_reply(BEGUN, refusal(mode), NO_KEY)
+    found = read_reply(BEGUN, refusal(mode), NO_KEY, UNKNOWN)
     assert isinstance(found, Fault)
     assert found.kind is kind
     assert words in found.reason
@@ -355,7 +354,7 @@ def test_whose_fault_an_answer_is_follows_from_what_it_says(
 )
 def test_words_count_more_than_codes(status: int, message: str, kind: FaultKind) -> None:
     body = json.dumps({"error": {"message": message}}).encode()
-    found = read_reply(BEGUN, HttpReply(status, body), NO_KEY)
+    found = read_reply(BEGUN, HttpReply(status, body), NO_KEY, UNKNOWN)
     assert isinstance(found, Fault)
     assert found.kind is kind
 
@@ -378,7 +377,7 @@ def test_words_count_more_than_codes(status: int, message: str, kind: FaultKind)
     ),
 )
 def test_whatever_an_endpoint_answers_is_a_completion_or_a_fault(status: int, body: Any) -> None:
-    found = read_reply(BEGUN, HttpReply(status, json.dumps(body).encode()), NO_KEY)
+    found = read_reply(BEGUN, HttpReply(status, json.dumps(body).encode()), NO_KEY, UNKNOWN)
     if isinstance(found, Fault):
         assert found.reason
         assert len(found.reason) < 700

@@ -29,11 +29,10 @@ GROUPS: dict[str, Iterable[str]] = {
     "Answers that are no completion": REFUSALS,
     "The server itself": SERVERS,
 }
-BY_THE_SERVER = [mode for mode in MODES if mode not in TEXTS and mode != "echo"]
-"""Modes in which no job may be `failed`: the model and the method have no part in them.
-
-An echo is a text as any other.
-"""
+BY_THE_MODEL = {*TEXTS, "null", "filtered", "no-choices", "wrong-n", "echo"}
+"""Modes of what the model writes, or does not write; an echo is a text as any other."""
+BY_THE_SERVER = [mode for mode in MODES if mode not in BY_THE_MODEL]
+"""Modes in which no job may be `failed`: the model and the method have no part in them."""
 _LONGEST = 160
 
 

@@ -1,0 +1,89 @@
+"""``mdbench place``: what an author reads of a method's rank."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from reporting import EXAMPLE, data
+
+from mdbench.cli import main
+from mdbench.cli.place import run_hint, short_place
+from mdbench.records import Record
+from mdbench.reports.editions import EditionIndex
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TITLE = "ode, work 2.0 s, strict, clean"
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Records of a method that identifies what `integral` of the edition does, and nothing else."""
+    suites = EditionIndex.read().suites
+    methods = next(methods for suite, methods in suites.items() if suite.title == TITLE)
+    lines = []
+    for job, letter in methods["integral"].items():
+        budget = {**EXAMPLE["budget"], "work_s": 2.0}
+        made = data("mine", job, identified=float(letter == "1"), budget=budget)
+        made |= {"dataset_path": None, "part": "", "seed": 0, "snr_db": None}
+        lines.append(Record.model_validate(made).to_line())
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "mine-ode.jsonl").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    other = Record.model_validate(data("other", "lorenz")).to_line()
+    (folder / "other-ode.jsonl").write_text(f"{other}\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_the_rank_the_neighbours_and_a_figure(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = results.parent / "rank.svg"
+    assert main(["place", "mine", "--figure", str(figure)]) == 0
+    said = capsys.readouterr().out
+    assert f"{TITLE}: rank 1 of " in said
+    rows = [line.split() for line in said.splitlines() if "█" in line]
+    assert rows[0][:3] == ["1", "mine", "59"]
+    assert rows[1][:6] == ["1", "integral", "‡", "59", "0", "0"]
+    assert "scored by version" in said  # of the made-up records
+    svg = figure.read_text(encoding="utf-8")
+    assert svg.count("<rect") == svg.count("</text>") // 2 + 1
+    assert "1. mine" in svg
+
+
+def test_as_json_it_has_all_methods(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["place", "mine", "--results", str(results), "--json"]) == 0
+    (suite,) = json.loads(capsys.readouterr().out)["suites"]
+    assert (suite["data_type"], suite["work_s"], suite["rank"], suite["jobs"]) == ("ode", 2, 1, 90)
+    assert {row["method"] for row in suite["ranking"]} >= {"mine", "sindy", "operon"}
+    assert suite["only_mine"] == []
+
+
+def test_without_records_it_says_what_makes_some(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["place", "mime"]) == 2
+    said = capsys.readouterr().err
+    assert "mime has no record in results" in said
+    assert "Did you mean mine?" in said
+    assert "--algorithm mime --data-type ode --work 2" in said
+    assert main(["place", "other"]) == 2
+    said = capsys.readouterr().err
+    assert "No record of other in results has the budget and the rules" in said
+    assert "--algorithm other --data-type ode --work 2" in said
+    assert main(["place", "mine", "--results", str(results / "nowhere")]) == 2
+    said = capsys.readouterr().err
+    assert "There is no folder" in said
+    assert "--algorithm mine --data-type ode --work 2" in said
+
+
+def test_a_line_at_the_end_of_a_check(results: Path) -> None:
+    (line,) = short_place("mine", [results]).splitlines()
+    assert line.startswith(f"{TITLE}: rank 1 of ")
+    assert short_place("nobody", [results]) == ""
+    assert short_place("mine", [results / "nowhere"]) == ""
+    assert run_hint("mine", ["derivation", "pde"]).endswith("--data-type pde --work 10")
