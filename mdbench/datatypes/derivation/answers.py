@@ -78,6 +78,26 @@ def kept_labels(rows: SequenceRows, predicted: NDArray[np.bool_]) -> Iterator[Ke
             yield KeptLabel(name, pair, operators_in(rows.trees[shown]), *labels)
 
 
+def predictions_of(rows: SequenceRows, labels: Sequence[KeptLabel]) -> NDArray[np.float64]:
+    """Return the labels of sequences, (n, 1), that `kept_labels` kept.
+
+    Raises
+    ------
+    RecordsError
+        If they are not those of these sequences.
+    """
+    known = {(one.set, one.example): (one.wrong, one.right) for one in labels}
+    predictions = np.empty((len(rows.labels), 1))
+    for index, (name, pair, label) in enumerate(
+        zip(rows.sets.tolist(), rows.pairs.tolist(), rows.labels.tolist(), strict=True)
+    ):
+        value = known.get((name, pair), (None, None))[label]
+        if value is None:
+            raise RecordsError(f"no label of example {pair} in the set {name} was kept.")
+        predictions[index] = value
+    return predictions
+
+
 def operators_in(tree: str) -> tuple[str, ...]:
     """Return the operators of a sequence, of which `tree` is the JSON form."""
     data = json.loads(tree)
