@@ -143,7 +143,6 @@ class _CachedSource(Source[Sequences]):
             truth=None,
             target_source="equations",
             fingerprint=sha256.hexdigest(),
-            floor=1.0,
             settings=settings,
             rows={split: _rows_of(arrays, split) for split in _SPLITS},
             classes=further["classes"],
