@@ -1,4 +1,4 @@
-"""Scores of derivations from labels that were kept, and tables of them beside the paper's."""
+"""Scores of derivations from labels that were kept, and tables of them with the paper's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SETS: Final = {
     "all_derivations": "All",
     "not_perturbed": "Not P",
 }
-"""The columns of the tables beside the paper's."""
+"""The columns of the tables with the paper's."""
 _SYSTEMS: Final = ("structured-2", "structured-3", "structured-4")
 _BESIDE: Final = ("boosting", "tagged_lr", "transformer", "candidate_only")
 _PROBES: Final = {
@@ -147,9 +147,9 @@ def _apart(metrics: Mapping[str, Any]) -> list[str]:
         for name in ("static_accuracy", "same_operator_accuracy", "same_operator_derivations")
     )
     low, high = metrics.get("static_low"), metrics.get("static_high")
-    if not all(isinstance(each, float) for each in (static, alike, count, low, high)):
+    if static is None or alike is None or count is None or low is None or high is None:
         return [""] * 4
-    ends = wilson(alike, int(count))
+    ends = wilson(float(alike), int(count))
     return [
         f"{static:.3f} [{low:.3f} … {high:.3f}]",
         f"{alike:.3f} [{ends[0]:.3f} … {ends[1]:.3f}]",

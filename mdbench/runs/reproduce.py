@@ -365,10 +365,10 @@ class _LeftError(Exception):
 
 def _rescored(record: Record, catalog: Catalog, folders: Sequence[Path], reuse: bool) -> Record:
     answered = record.answered
-    kept = attached(folders, record.answers)
+    labels = attached(folders, record.answers)
     if record.protocol != Protocol.STRICT:
         raise _LeftError(f"under {record.protocol} predictions are scored, which no record holds")
-    if answered and record.equations is None and kept is None:
+    if answered and record.equations is None and labels is None:
         raise _LeftError("its answer is no equations, and the record does not hold it")
     if record.status is Status.INVALID_OUTPUT:
         raise _LeftError("its answer was refused, and the record does not hold it")
@@ -385,7 +385,7 @@ def _rescored(record: Record, catalog: Catalog, folders: Sequence[Path], reuse: 
     parts |= scorer_key(data_type, dataset) | {"dataset": record.key_parts.get("dataset", "")}
     known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}
     changes = dataset_fields(task) | score_fields(
-        data_type, task, _score_again(record, data_type, task, kept, reuse)
+        data_type, task, _score_again(record, data_type, task, labels, reuse)
     )
     changes["notes"] = {n: t for n, t in record.notes.items() if n == PRINTED} | changes["notes"]
     if not (same_data or _same_but_for_rounding(record, changes, data_type.metrics[0].name)):
@@ -449,12 +449,12 @@ def _score_again(
     record: Record,
     data_type: DataType[Any, Any],
     task: Task[Any],
-    kept: Path | None,
+    labels: Path | None,
     reuse: bool,
 ) -> ScoredResult:
     raw = None
-    if kept is not None:
-        raw = data_type.answer_of(task, unpack_answers(kept))
+    if labels is not None:
+        raw = data_type.answer_of(task, unpack_answers(labels))
     elif record.equations is not None:
         texts = OwnNames(task.dataset.names).all_internal(record.equations)
         since = data_type.metrics_since

@@ -130,7 +130,7 @@ def _step(item: object, earlier: Sequence[Step]) -> Step:
             raise DataError(f"{str(item)[:80]!r} is no pair of an annotation and an equation.")
     count = 2 if op in SUBSTITUTIONS else 1
     try:
-        refs = tuple(int(each) for each in rest[:count])
+        refs = tuple(int(str(each)) for each in rest[:count])
     except (TypeError, ValueError):
         raise DataError(f"{op} refers to {rest[:count]!r}; it takes numbers of steps.") from None
     operand = _operand(op, rest[count:], earlier)

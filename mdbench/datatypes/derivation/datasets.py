@@ -129,7 +129,11 @@ def _versions(example: Derivation | Calculation, seed: int) -> dict[str, Any]:
     versions: dict[str, Any] = {"static": example, "vr": variable_renaming(example, seed)}
     if isinstance(example, Calculation):
         return versions | {"ec": equation_conversion(example, seed)}
-    return versions | {"ee": expression_exchange(example), "ar": alternative_results(example)}
+    known = with_known_negative(example)
+    return versions | {
+        "ee": expression_exchange(example),
+        "ar": None if known is None else alternative_results(known),
+    }
 
 
 def make_all(
@@ -306,7 +310,7 @@ _OF_TRAINING = GeneratorSettings(train=80, validation=20, test=0)
 
 
 def read_all(files: Mapping[str, Path], seed: int) -> tuple[GeneratorSettings, MadeExamples]:
-    """Read examples of one's own from files, and perturb those of the test.
+    """Read the user's examples from files, and perturb those of the test.
 
     Parameters
     ----------
@@ -350,7 +354,15 @@ def read_all(files: Mapping[str, Path], seed: int) -> tuple[GeneratorSettings, M
             f"no example is in {lacking}.",
             "Give more examples, or a folder with train.jsonl, validation.jsonl and test.jsonl.",
         )
-    return GeneratorSettings(task=tasks.pop(), steps=min(steps, 6), seed=seed, **sizes), made
+    settings = GeneratorSettings(
+        task=tasks.pop(),
+        steps=min(steps, 6),
+        train=sizes["train"],
+        validation=sizes["validation"],
+        test=sizes["test"],
+        seed=seed,
+    )
+    return settings, made
 
 
 def _rows(split: str, pair: int, versions: dict[str, Any]) -> Iterator[SequenceRow]:
@@ -458,16 +470,10 @@ def expression_exchange(example: Derivation) -> Derivation:
     )
 
 
-def alternative_results(example: Derivation) -> Derivation | None:
-    """AR: ask for what gave the negative, so that the two candidates change places.
-
-    None where nobody knows what gave it.
-    """
-    known = with_known_negative(example)
-    if known is None:
-        return None
-    negative, *_ = known.negatives
-    return known.with_final(negative, known.final)
+def alternative_results(example: Derivation) -> Derivation:
+    """AR: ask for what gave the negative, so that the two candidates change places."""
+    negative, *_ = example.negatives
+    return example.with_final(negative, example.final)
 
 
 def equation_conversion(example: Calculation, seed: int) -> Calculation:

@@ -326,10 +326,10 @@ class ClassSums(NamedTuple):
 
 def _by_class(values: Mapping[int, float], classes: Sequence[str]) -> ClassSums:
     """Add up the values of examples, class by class."""
-    sums: Counter[str] = Counter()
+    sums: dict[str, float] = {}
     counts: Counter[str] = Counter()
     for pair, value in values.items():
-        sums[classes[pair]] += value
+        sums[classes[pair]] = sums.get(classes[pair], 0.0) + value
         counts[classes[pair]] += 1
     return ClassSums(
         np.array([sums[name] for name in counts], float), np.array(list(counts.values()), float)

@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Task
-    from mdbench.datatypes.derivation.data_type import DerivationType, Sequences
+    from mdbench.datatypes.derivation.data_type import DerivationType
     from mdbench.datatypes.derivation.scores import SequenceRows
+    from mdbench.datatypes.derivation.sources import Sequences
 
 TINY = "structured-2-tiny"
 ECHO = """
