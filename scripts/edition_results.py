@@ -119,7 +119,7 @@ LABELS: Final = {
     "EE": "ee_accuracy",
     "AR": "ar_accuracy",
     "s-1": "s1_accuracy",
-    "all sets": "all_sets",
+    "All": "all_derivations",
 }
 """The columns of the table of derivations, and their metrics."""
 

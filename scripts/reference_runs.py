@@ -121,6 +121,9 @@ STUDIES = {
     "derivation-sizes": StudyRun(
         ("studies/derivation-sizes.toml",), "derivation", "results-derivation.md", "sizes"
     ),
+    "derivation-hard": StudyRun(
+        ("studies/derivation-hard.toml",), "derivation", "results-derivation.md", "hard"
+    ),
     "mock-models": StudyRun(
         ("studies/mock-models-ode.toml", "studies/mock-models-srsd.toml"),
         "ode",

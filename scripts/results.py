@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from author_pages import stale_pages, write_pages
 from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
+from derivation_labels import paper_table, probes_table, with_label_scores
 from edition_findings import edition_findings, suites_finding
 from edition_index import write_index
 from edition_page import (
@@ -208,7 +209,7 @@ class Reference:
         lines = [
             [
                 f"`{dataset}`",
-                named(method),
+                named(method) + " (one label for all)" * all(map(_is_constant, ones)),
                 *[str(len(ones))] * several,
                 *_shares(ones, specs),
                 _cpu(ones),
@@ -330,6 +331,8 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "sets": Reference.sets,
     "labels": Reference.labels,
     "operators": Reference.operators,
+    "paper": lambda reference: paper_table(reference.results, reference.kept.parent),
+    "probes": lambda reference: probes_table(reference.results),
     "finding": lambda reference: finding_of_work(reference.results),
     "recovered": lambda reference: recovered_table(reference.results),
     "merit": lambda reference: finding_of_merit(reference.results),
@@ -375,7 +378,9 @@ _OF_SETS = {
         "ec_accuracy",
         "easy_accuracy",
         "both_signs",
+        "all_derivations",
         "all_sets",
+        "same_operator_accuracy",
         "not_perturbed",
         "static_leak",
         "ar_leak",
@@ -393,13 +398,21 @@ def _shares(ones: Sequence[Record], names: Iterable[str]) -> Iterator[str]:
     for name in names:
         values = [value for one in ones if isinstance(value := one.metrics.get(name), float)]
         stem = name.removesuffix("_accuracy")
-        ends = [ones[0].metrics.get(f"{stem}_drop_{end}") for end in ("low", "high")]
+        of = "static" if stem == "static" else f"{stem}_drop"
+        ends = [ones[0].metrics.get(f"{of}_{end}") for end in ("low", "high")]
         interval = [fixed(end, 3) for end in ends if isinstance(end, float) and len(ones) == 1]
         text = fixed(fmean(values), 3) if values else ""
         f1 = [value for one in ones if isinstance(value := one.metrics.get(f"{stem}_f1"), float)]
         if stem != name and values and len(f1) == len(values):
             text += f" / {fixed(fmean(f1), 3)}"
         yield text + f" ({' to '.join(interval)})" * bool(values and interval)
+
+
+def _is_constant(one: Record) -> bool:
+    """Whether a record gives all sequences of the static set one label."""
+    f1 = one.metrics.get("static_f1")
+    alike = isinstance(f1, float) and min(f1, abs(f1 - 2 / 3)) < 1e-12  # noqa: PLR2004 - rounding
+    return alike and one.metrics.get("static_accuracy") == 0.5  # noqa: PLR2004 - half are right
 
 
 def _cpu(ones: Sequence[Record]) -> str:
@@ -484,7 +497,7 @@ def reference_of(
     data_type, counted = data_type_of(name), latest(records)
     return replace(
         _compare(data_type, counted, workspace, figures_in),
-        results=counted,
+        results=with_label_scores(counted, workspace.root / "docs" / "results"),
         groups={} if name in STUDIES else Catalog(workspace).source(data_type, None).groups(),
         truths=_truths(workspace) if data_type == "real" else {},
         name=name,

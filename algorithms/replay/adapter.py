@@ -101,6 +101,8 @@ def is_result(asked: dict[str, Any]) -> bool:
         return _calculates(asked)
     equations = [(read(step["lhs"]), read(step["rhs"])) for step in asked["steps"]]
     candidate = read(asked["lhs"]), read(asked["rhs"])
+    if asked["op"] == "renaming_premise":
+        return _is_renaming(candidate, equations) or _is_renaming(candidate[::-1], equations)
     operand = None if asked["operand"] is None else read(asked["operand"])
     first, *more = (equations[ref - 1] for ref in asked["refs"])
     if asked["op"] == "evaluate_integrals":
@@ -110,6 +112,20 @@ def is_result(asked: dict[str, Any]) -> bool:
         return _same(_replaced(first, {old: new}), candidate)
     act = _BOTH_SIDES[asked["op"]]
     return _same((act(first[0], operand), act(first[1], operand)), candidate)
+
+
+def _is_renaming(candidate: Pair, known: Sequence[Pair]) -> bool:
+    """Return whether a new function of all its symbols stands for a part of a known equation."""
+    defined, body = candidate
+    parts = {part for sides in known for side in sides for part in sympy.preorder_traversal(side)}
+    used = {part.func.__name__ for part in parts if isinstance(part, AppliedUndef)}
+    used |= {part.name for part in parts if part.is_Symbol}
+    return (
+        isinstance(defined, AppliedUndef)
+        and defined.func.__name__ not in used
+        and set(defined.args) == body.free_symbols
+        and body in parts
+    )
 
 
 @lru_cache(maxsize=20_000)

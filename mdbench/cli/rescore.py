@@ -86,7 +86,8 @@ def rescore_files(results: Path, console: Console, how: Rescoring) -> int:
             count = counted(len(order) - len(todo), "record")
             console.print(f"{count} of {len(order)} were scored by a run that was ended.")
         records = [tally.records[index] for tally, index in todo]
-        scored = rescore_all(records, Workspace.find(), how.n_jobs, reuse=how.reuse)
+        folders = sorted({tally.path.parent for tally in tallies})
+        scored = rescore_all(records, Workspace.find(), how.n_jobs, folders, reuse=how.reuse)
         for (tally, index), record in zip(todo, scored, strict=True):
             tally.scored[index] = record
             if journal is not None:

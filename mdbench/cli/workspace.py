@@ -371,12 +371,14 @@ def _probed(name: str, workspace: Workspace) -> dict[str, Any]:
 class DataOptions(NamedTuple):
     """The options of `data`: datasets written below `out`, or the user's at `path` described.
 
-    `words` are options that only the data type has.
+    `words` are options that only the data type has; `names` are names or globs of datasets, and
+    without any all are meant.
     """
 
     out: Path | None
     path: Path | None
     words: Sequence[str]
+    names: Sequence[str] = ()
 
 
 def export_data(
@@ -389,14 +391,18 @@ def export_data(
     seed: int,
     protocol: Protocol,
 ) -> None:
-    """Write all datasets of a data type, or describe those of the user.
+    """Write datasets of a data type, or describe those of the user.
 
     Raises
     ------
     UsageError
-        If it is asked for neither, or for both.
+        If it is asked for neither, or for both where data are not drawn.
     """
-    if (asked.out is None) == (asked.path is None):
+    from mdbench.runs.plan import select_names
+
+    kind = datatypes.find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
+    both = asked.out is not None and asked.path is not None
+    if (asked.out is None and asked.path is None) or (both and not kind.draws_data):
         raise UsageError(
             "data got neither --out nor --dataset-path."
             if asked.out is None
@@ -405,23 +411,28 @@ def export_data(
             f"  To look at your own: mdbench data --data-type {data_type} --dataset-path FILE\n"
             "  To see all options: mdbench data --help",
         )
-    if not with_noise and (seed or protocol is not Protocol.STRICT):
+    of_noise = seed and (asked.out is None or not kind.draws_data)
+    if not with_noise and (of_noise or protocol is not Protocol.STRICT):
         raise UsageError(
             "--seed and --protocol choose the noise, and no noise was asked for.",
             "Add --with-noise." if asked.path is None else "Leave them out.",
         )
-    if asked.path is not None:
+    if asked.out is None:
+        assert asked.path is not None  # noqa: S101 - for the type checker
         if with_noise:
             raise UsageError("--with-noise goes with --out.", "Leave it out.")
+        if asked.names:
+            raise UsageError("--dataset goes with --out.", "Leave it out.")
         _describe_own_data(workspace, console, data_type, asked.path, asked.words)
         return
-    kind = datatypes.find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
     options = parse_words(asked.words, kind.options, data_type)
     kind.on_progress = lambda text: console.print(escape(text), style="dim", soft_wrap=True)
-    assert asked.out is not None  # noqa: S101 - for the type checker
+    source = kind.source(asked.path)
+    names = select_names(source.names(), asked.names, source.groups())
     count = kind.write_all(
-        asked.out, with_noise=with_noise, seed=seed, protocol=protocol, options=options
-    )
+        asked.out, source, names, with_noise=with_noise, seed=seed, protocol=protocol,
+        options=options,
+    )  # fmt: skip
     console.print(f"{counted(count, 'file')} in {escape(str(asked.out))}", soft_wrap=True)
 
 

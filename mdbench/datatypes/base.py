@@ -32,7 +32,7 @@ from mdbench.datatypes.tasks import (
     Task,
     with_fewer_rows,
 )
-from mdbench.errors import DataError, UsageError, did_you_mean
+from mdbench.errors import DataError, RecordsError, UsageError, did_you_mean
 from mdbench.metrics.spec import best_by_complexity
 from mdbench.workspace import write_whole
 
@@ -181,6 +181,8 @@ class DataType(ABC, Generic[D, T]):
     axes: ClassVar[Mapping[str, str]] = {}
     """The axes that its datasets can be swept along, which are in their names as ``+noise=0.1``,
     each with its value where a name has none; empty where that depends on the dataset."""
+    draws_data: ClassVar[bool] = False
+    """Whether its data are drawn by a seed from configurations, of which the user may have some."""
     has_plots: ClassVar[bool] = False
     """Whether it has `plots`."""
     fresh_problems: ClassVar[int] = 0
@@ -304,6 +306,16 @@ class DataType(ABC, Generic[D, T]):
         """
         return None
 
+    def answer_of(self, task: T, kept: bytes) -> Answer:  # noqa: ARG002 - of most nothing is kept
+        """Return the answer that `kept_answers` kept, to score it again.
+
+        Raises
+        ------
+        RecordsError
+            If it is not of this task, or does not suffice.
+        """
+        raise RecordsError(f"what is kept of answers to {self.name} does not suffice for scores")
+
     def primary_score(self, task: T, answer: Answer) -> Value:
         """Return the score by the primary metric alone; None where there is none.
 
@@ -352,16 +364,20 @@ class DataType(ABC, Generic[D, T]):
     def write_all(
         self,
         out: Path,
+        source: Source[D] | None = None,
+        names: Sequence[str] | None = None,
         *,
         with_noise: bool = False,
         seed: int = 0,
         protocol: Protocol = Protocol.STRICT,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> int:
-        """Write all datasets below `out` in upstream's layout; return the number of files.
+        """Write datasets below `out` in upstream's layout; return the number of files.
 
         Parameters
         ----------
+        source, names
+            Where they are, and which; without them all of the project's own.
         with_noise
             Whether to write the four noisy versions of each, too.
         seed, protocol
@@ -381,8 +397,9 @@ class DataType(ABC, Generic[D, T]):
             raise UsageError(
                 f"{self.name} has no noisy files.", f"Options of its runs: {own}." if own else ""
             )
-        source, count = self.source(), 0
-        for name, options_of_name in self.expand_options(list(source.names()), options):
+        source, count = source or self.source(), 0
+        names = source.names() if names is None else names
+        for name, options_of_name in self.expand_options(list(names), options):
             for snr_db in (None, *SNR_LEVELS_DB) if with_noise else (None,):
                 dataset = source.load(
                     name, snr_db=snr_db, seed=seed, protocol=protocol, options=options_of_name

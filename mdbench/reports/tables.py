@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 ALARM = "⚠"
 WORSE = "worse than no equation"
 """Text for an answer that is worse than none: see `MetricSpec.worse_than_nothing`."""
+WORSE_LABELS = "worse than a constant"
+"""The same for an answer that is no equation."""
 AS_CONSTANT = "no better than a constant"
 HARDLY = "explains only a part of the data"
 CHANCE = "its form in a column of two values is chance"
@@ -430,7 +432,7 @@ def beaten(spec: MetricSpec, specs: Sequence[MetricSpec], record: Record) -> Bea
         return Beaten(REST, NO_BETTER)
     if any(record.metrics.get(flag.name) == 1 for flag in marked(specs)[:1]):
         return FAIR
-    return Beaten(ALARM, WORSE)
+    return Beaten(ALARM, WORSE_LABELS if record.equations is None else WORSE)
 
 
 def _on_own_data(spec: MetricSpec, specs: Sequence[MetricSpec], record: Record) -> Beaten:

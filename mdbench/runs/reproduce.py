@@ -23,6 +23,7 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.errors import EquationError, MdbenchError, UsageError
 from mdbench.metrics.spec import PRINTED
 from mdbench.records import ANSWERED, Status, comparable, key_of
+from mdbench.records.files import attached, unpack_answers
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import Plan, jobs_at_a_time, scorer_key, select_names
 from mdbench.runs.record import (
@@ -286,19 +287,23 @@ class RescoredRecord:
         return {name: pair for name, pair in pairs.items() if not _same(*pair)}
 
 
-def rescored(record: Record, catalog: Catalog, *, reuse: bool = False) -> RescoredRecord:
+def rescored(
+    record: Record, catalog: Catalog, folders: Sequence[Path] = (), *, reuse: bool = False
+) -> RescoredRecord:
     """Score a record's answer by the scorer of today; where it does not suffice, return why.
 
     A job without an answer keeps its status, and gets the names of an answer's metrics.
 
     Parameters
     ----------
+    folders
+        Where the files are that records name: answers that are no equations are kept in some.
     reuse
         Whether the record is believed where its scorer computed a metric as that of today does
         (`DataType.metrics_since`).
     """
     try:
-        after = _rescored(record, catalog, reuse)
+        after = _rescored(record, catalog, folders, reuse)
     except _LeftError as left:
         return RescoredRecord(record, record, str(left))
     except MdbenchError as error:
@@ -307,7 +312,12 @@ def rescored(record: Record, catalog: Catalog, *, reuse: bool = False) -> Rescor
 
 
 def rescore_all(
-    records: Sequence[Record], workspace: Workspace, n_jobs: int | None, *, reuse: bool = False
+    records: Sequence[Record],
+    workspace: Workspace,
+    n_jobs: int | None,
+    folders: Sequence[Path] = (),
+    *,
+    reuse: bool = False,
 ) -> Iterator[RescoredRecord]:
     """Judge the answers of many records, in their order, in processes of their own.
 
@@ -319,28 +329,28 @@ def rescore_all(
         Where the datasets are.
     n_jobs
         Processes; 1 for this one, None for as many as are worth the time of their start.
-    reuse
+    folders, reuse
         As for `rescored`.
     """
     if n_jobs is None:
         n_jobs = max(1, min(jobs_at_a_time(None, 1), len(records) // _A_PROCESS))
     if n_jobs == 1:
         catalog = Catalog(workspace)
-        return (rescored(record, catalog, reuse=reuse) for record in records)
+        return (rescored(record, catalog, folders, reuse=reuse) for record in records)
     left = iter(records)
     pieces = iter(lambda: tuple(islice(left, _PIECE)), ())
     # Each score is of one thread, as where the records were made.
     with parallel_config("loky", inner_max_num_threads=1):
         pool = Parallel(n_jobs=n_jobs, return_as="generator", pre_dispatch="2*n_jobs")
-    done = pool(delayed(_piece_rescored)(piece, workspace, reuse) for piece in pieces)
+    done = pool(delayed(_piece_rescored)(piece, workspace, folders, reuse) for piece in pieces)
     return chain.from_iterable(done)
 
 
 def _piece_rescored(
-    records: tuple[Record, ...], workspace: Workspace, reuse: bool
+    records: tuple[Record, ...], workspace: Workspace, folders: Sequence[Path], reuse: bool
 ) -> list[RescoredRecord]:
     catalog = _catalog(workspace)
-    return [rescored(record, catalog, reuse=reuse) for record in records]
+    return [rescored(record, catalog, folders, reuse=reuse) for record in records]
 
 
 @cache
@@ -353,11 +363,12 @@ class _LeftError(Exception):
     """A record's answer does not suffice for new scores."""
 
 
-def _rescored(record: Record, catalog: Catalog, reuse: bool) -> Record:
+def _rescored(record: Record, catalog: Catalog, folders: Sequence[Path], reuse: bool) -> Record:
     answered = record.answered
+    labels = attached(folders, record.answers)
     if record.protocol != Protocol.STRICT:
         raise _LeftError(f"under {record.protocol} predictions are scored, which no record holds")
-    if answered and record.equations is None:
+    if answered and record.equations is None and labels is None:
         raise _LeftError("its answer is no equations, and the record does not hold it")
     if record.status is Status.INVALID_OUTPUT:
         raise _LeftError("its answer was refused, and the record does not hold it")
@@ -374,7 +385,7 @@ def _rescored(record: Record, catalog: Catalog, reuse: bool) -> Record:
     parts |= scorer_key(data_type, dataset) | {"dataset": record.key_parts.get("dataset", "")}
     known = {"scorer": parts["scorer"], "core": record.provenance.core | core_versions()}
     changes = dataset_fields(task) | score_fields(
-        data_type, task, _score_again(record, data_type, task, reuse)
+        data_type, task, _score_again(record, data_type, task, labels, reuse)
     )
     changes["notes"] = {n: t for n, t in record.notes.items() if n == PRINTED} | changes["notes"]
     if not (same_data or _same_but_for_rounding(record, changes, data_type.metrics[0].name)):
@@ -435,10 +446,16 @@ def _only_predicts(record: Record, catalog: Catalog) -> bool:
 
 
 def _score_again(
-    record: Record, data_type: DataType[Any, Any], task: Task[Any], reuse: bool
+    record: Record,
+    data_type: DataType[Any, Any],
+    task: Task[Any],
+    labels: Path | None,
+    reuse: bool,
 ) -> ScoredResult:
     raw = None
-    if record.equations is not None:
+    if labels is not None:
+        raw = data_type.answer_of(task, unpack_answers(labels))
+    elif record.equations is not None:
         texts = OwnNames(task.dataset.names).all_internal(record.equations)
         since = data_type.metrics_since
         version = record.key_parts.get("scorer", "0")

@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Task
 
-LIGHT = ("majority", "candidate_only", "tfidf_lr", "tagged_lr", "boosting", "replay")
+LIGHT = (
+    "majority", "candidate_only", "operation_candidate", "operand_candidate", "tfidf_lr",
+    "tagged_lr", "boosting", "replay",
+)  # fmt: skip
 """Those whose packages the development environment has, too."""
 VIEWS = {"replay": "trees"}
 GREEK_OF = {"x": "xi", "y": "omega", "F": "alpha"}
@@ -102,6 +105,55 @@ def test_who_sees_the_candidate_alone_is_no_better_than_a_coin(task: Any) -> Non
     assert 0.4 < found["static_accuracy"] < 0.6
     # Labels swapped, candidates the same.
     assert found["static_accuracy"] + found["ar_accuracy"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["operation_candidate", "operand_candidate"])
+def test_a_probe_sees_no_known_equation(name: str) -> None:
+    with imported(name) as module:
+        for index in range(20):
+            example = generate(GeneratorSettings(steps=3), "main", index)
+            for text in texts(example):
+                known, rest = text.split(" [SEP] ", 1)
+                assert known
+                numbers, question = module.Adapter.numbers, module.Adapter.question
+                assert numbers(question(text)) == numbers(question(f"x = y [SEP] {rest}"))
+
+
+@pytest.mark.parametrize("name", ["operation_candidate", "operand_candidate"])
+def test_a_probe_knows_most_where_negatives_are_of_other_operators(name: str, task: Any) -> None:
+    assert scores_of(name, task)["static_accuracy"] > 0.8
+
+
+def test_the_operator_s_name_is_a_coin_where_both_candidates_are_of_it(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("hard")
+    (folder / "mine.toml").write_text(
+        "title = 'hard'\nsteps = 2\nnegatives = 'balanced'\n"
+        "train = 500\nvalidation = 60\ntest = 200\n"
+    )
+    kind = datatypes.find("derivation", folder, folder / "cache")
+    dataset = kind.source().load("mine", snr_db=None, seed=0, protocol=Protocol.STRICT)
+    tasks = {view: kind.task(dataset, view, Protocol.STRICT) for view in kind.views}
+    probe, reader, truth = (
+        _scores_of(name, (kind, tasks)) for name in ("operation_candidate", "boosting", "replay")
+    )
+    assert probe["same_operator_derivations"] > 30
+    assert 0.4 < probe["same_operator_accuracy"] < 0.6
+    assert probe["static_accuracy"] < reader["static_accuracy"] - 0.1
+    assert truth["static_accuracy"] == truth["all_derivations"] == 1
+
+
+def test_replay_knows_every_last_operator(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("open")
+    (folder / "mine.toml").write_text(
+        "title = 'open'\nsteps = 3\nmode = 'open'\ntrain = 40\nvalidation = 20\ntest = 120\n"
+    )
+    kind = datatypes.find("derivation", folder, folder / "cache")
+    dataset = kind.source().load("mine", snr_db=None, seed=0, protocol=Protocol.STRICT)
+    tasks = {view: kind.task(dataset, view, Protocol.STRICT) for view in kind.views}
+    found = _scores_of("replay", (kind, tasks))
+    assert found["static_accuracy"] == found["all_derivations"] == 1
 
 
 @pytest.mark.parametrize("name", sampled(("tagged_lr", "boosting"), least=1))

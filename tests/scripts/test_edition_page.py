@@ -391,7 +391,7 @@ def test_the_findings_name_the_best_predictor_the_best_equation_and_least_square
 
 def test_derivations_are_means_over_the_sets_that_all_methods_have() -> None:
     def labels(method: str, dataset: str, share: float, **changes: Any) -> Record:
-        scores = dict.fromkeys(("static_accuracy", "ee_accuracy", "all_sets"), share)
+        scores = dict.fromkeys(("static_accuracy", "ee_accuracy", "all_derivations"), share)
         return result(method, dataset, scores=scores, data_type="derivation", **changes)
 
     ones = [

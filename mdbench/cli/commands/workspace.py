@@ -16,7 +16,7 @@ from mdbench.cli.options import (
     settings,
     with_methods,
 )
-from mdbench.cli.parameters import DataType, Json, NJobs, RuntimeName, read_n_jobs
+from mdbench.cli.parameters import Datasets, DataType, Json, NJobs, RuntimeName, read_n_jobs
 from mdbench.errors import UsageError
 from mdbench.runs.options import read_protocol
 
@@ -104,6 +104,7 @@ def data(
     context: typer.Context,
     data_type: DataType,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write into.")] = None,
+    dataset: Datasets = None,
     dataset_path: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Describe data of your own.")
     ] = None,
@@ -123,7 +124,7 @@ def data(
         Workspace.find(),
         Console(highlight=False),
         data_type,
-        DataOptions(out, dataset_path, context.args),
+        DataOptions(out, dataset_path, context.args, dataset or ()),
         with_noise=with_noise,
         seed=seed,
         protocol=read_protocol("--protocol", protocol),

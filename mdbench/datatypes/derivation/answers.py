@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mdbench.datatypes.derivation.operators import OPERATORS
-from mdbench.datatypes.derivation.scores import PAIRED, SETS
+from mdbench.datatypes.derivation.scores import PAIRED, SETS, SequenceRows, scores
 from mdbench.errors import RecordsError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from mdbench.datatypes.derivation.scores import SequenceRows
+    from mdbench.metrics.spec import Value
 
 _CONSTRUCTOR = re.compile(r"\b(Add|Mul|Pow|sin|cos|exp|log)\(")
 _NAMES = {"Add": "add", "Mul": "times", "Pow": "power"}
@@ -76,6 +76,49 @@ def kept_labels(rows: SequenceRows, predicted: NDArray[np.bool_]) -> Iterator[Ke
         if shown is not None:
             labels = (None if n is None else int(predicted[n]) for n in (right, wrong))
             yield KeptLabel(name, pair, operators_in(rows.trees[shown]), *labels)
+
+
+def predictions_of(rows: SequenceRows, labels: Sequence[KeptLabel]) -> NDArray[np.float64]:
+    """Return the labels of sequences, (n, 1), that `kept_labels` kept.
+
+    Raises
+    ------
+    RecordsError
+        If they are not those of these sequences.
+    """
+    known = {(one.set, one.example): (one.wrong, one.right) for one in labels}
+    predictions = np.empty((len(rows.labels), 1))
+    for index, (name, pair, label) in enumerate(
+        zip(rows.sets.tolist(), rows.pairs.tolist(), rows.labels.tolist(), strict=True)
+    ):
+        value = known.get((name, pair), (None, None))[label]
+        if value is None:
+            raise RecordsError(f"no label of example {pair} in the set {name} was kept.")
+        predictions[index] = value
+    return predictions
+
+
+def scores_of_labels(labels: Sequence[KeptLabel]) -> dict[str, Value]:
+    """Score labels without their data: all but the probe, and intervals over derivations.
+
+    Each derivation counts as a class of its own.
+    """
+    every = [
+        (one, sign, label)
+        for one in labels
+        for sign, label in ((1, one.right), (0, one.wrong))
+        if label is not None
+    ]
+    rows = SequenceRows(
+        texts=[""] * len(every),
+        trees=[json.dumps({"op": one.operators[-1]}) for one, _, _ in every],
+        labels=np.array([sign for _, sign, _ in every], np.int8),
+        sets=np.array([one.set for one, _, _ in every]),
+        pairs=np.array([one.example for one, _, _ in every], np.int32),
+    )
+    last = int(rows.pairs.max(initial=0))
+    own = {name: [str(n) for n in range(last + 1)] for name in SETS}
+    return scores(rows, np.array([label == 1 for _, _, label in every]), own)
 
 
 def operators_in(tree: str) -> tuple[str, ...]:

@@ -7,24 +7,16 @@ a row, which row is its pair and what its label is never leaves the host.
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import io
 import json
-from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-import sympy
 
-from eqverdict.limited_process import PARSER_LOCK
-from mdbench.data.descriptions import refuse_other_files
 from mdbench.datatypes.base import (
-    NO_OPTIONS,
     Answer,
     Candidate,
-    Dataset,
     DataType,
     PlotBudget,
     Plots,
@@ -39,31 +31,30 @@ from mdbench.datatypes.derivation import FACTS
 from mdbench.datatypes.derivation.answers import (
     kept_labels,
     operator_table,
+    predictions_of,
     read_labels,
     write_labels,
 )
+from mdbench.datatypes.derivation.authors import authors_record
 from mdbench.datatypes.derivation.calculus import Calculation
-from mdbench.datatypes.derivation.datasets import make_all, sets_of
-from mdbench.datatypes.derivation.records import authors_record, read_record
+from mdbench.datatypes.derivation.records import read_record
 from mdbench.datatypes.derivation.scores import (
+    OF_OPERATORS,
     OF_PAIRS,
     SETS,
     TITLES,
-    SequenceRows,
     accuracy,
     f1,
     probe,
     scores,
     specs,
 )
-from mdbench.datatypes.derivation.settings import GENERATORS, GeneratorSettings, read_settings
+from mdbench.datatypes.derivation.sources import Sequences, open_source, read_examples
 from mdbench.datatypes.derivation.steps import symbol
-from mdbench.errors import AnswerError, DataError, RecordsError, UsageError, did_you_mean
-from mdbench.installation import page
-from mdbench.workspace import read_toml, write_whole
+from mdbench.errors import AnswerError, RecordsError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -76,22 +67,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _SPLITS = ("train", "validation", "test")
+_FURTHER_FILES = ("examples.json.gz", "classes.json")
 _THRESHOLD = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class Sequences(Dataset):
-    """All sequences of a configuration, each split in an order without information.
-
-    Attributes
-    ----------
-    file
-        The compressed records of its examples.
-    """
-
-    settings: GeneratorSettings
-    rows: Mapping[str, SequenceRows] = field(repr=False)
-    file: Path = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -109,20 +86,20 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
     """
 
     name = "derivation"
-    scorer_version = 2
+    scorer_version = 3
     from_files = True
     views = FACTS.views
     families = FACTS.families
     metrics = specs()
     check_datasets = ("structured-2-tiny", "differentiate-tiny")
     snr_levels = False
+    draws_data = True
     has_plots = True
 
     def source(self, path: Path | None = None) -> Source[Sequences]:
-        """Open the project's configurations; or one of the user's, or a folder of them."""
-        if path is not None:
-            refuse_other_files(path)
-        return _Configurations(self, self.systems if path is None else path)
+        """Open the project's configurations; or configurations or examples of the user."""
+        own = self.systems if path is None else path
+        return open_source(own, self.cache, lambda text: self.on_progress(text))  # noqa: PLW0108 - set later
 
     def task(self, dataset: Sequences, view: str, protocol: Protocol) -> Task[Sequences]:
         """Show the splits; the last fit is given training and validation together.
@@ -160,11 +137,12 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
 
     def metric_names(self, task: Task[Sequences]) -> tuple[str, ...]:
         """Return the names of the metrics of the sets that the task has."""
-        own = sets_of(task.dataset.settings)
+        own = {*task.dataset.rows["test"].sets.tolist()}
+        known = {*OF_PAIRS, "effective_classes", *(OF_OPERATORS if "ar" in own else ())}
         return tuple(
             spec.name
             for spec in self.metrics
-            if spec.name in OF_PAIRS or spec.name.partition("_")[0] in own
+            if spec.name in known or spec.name.partition("_")[0] in own
         )
 
     def read_answer(self, task: Task[Sequences], answer: Answer) -> Labels:  # noqa: ARG002
@@ -178,14 +156,18 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         if not isinstance(answer, Labels):
             raise TypeError("an answer of another data type")
         dataset = task.dataset
-        found = scores(dataset.rows["test"], answer.right) | _leaks(dataset)
-        return Scores({name: found.get(name) for name in self.metric_names(task)})
+        values = scores(dataset.rows["test"], answer.right, dataset.classes) | _leaks(dataset)
+        return Scores({name: values.get(name) for name in self.metric_names(task)})
 
     def kept_answers(self, task: Task[Sequences], answer: Answer) -> bytes | None:
         """Return the label of each sequence of the test, with the operators of its derivation."""
         if not isinstance(answer, Labels):
             raise TypeError("an answer of another data type")
         return write_labels(kept_labels(task.dataset.rows["test"], answer.right))
+
+    def answer_of(self, task: Task[Sequences], kept: bytes) -> Answer:
+        """Return the labels that were kept."""
+        return Answer((), predictions_of(task.dataset.rows["test"], read_labels(kept)))
 
     def evaluate_candidate(
         self,
@@ -211,7 +193,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
             operator_pictures,
         )
 
-        example = read_record(_read_examples(dataset.file)["test"][0])
+        example = read_record(read_examples(dataset.file)["test"][0])
         lines, asked = _lines(example)
         html = derivation_pictures(lines, asked, [_method_scores(one) for one in answers])
         tables, notes = {}, []
@@ -226,7 +208,7 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
 
     def files(self, dataset: Sequences) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
         """Return the examples as JSON lines: as documented, and in the keys of the authors."""
-        examples = _read_examples(dataset.file)
+        examples = read_examples(dataset.file)
         for split, records in examples.items():
             for form in ("documented", "authors"):
                 write = partial(_write_records, records=records, authors=form == "authors")
@@ -303,171 +285,6 @@ def _leaks(dataset: Sequences) -> dict[str, Value]:
             for name in dict.fromkeys(test.sets.tolist())
         }
     return _known_leaks[dataset.fingerprint]
-
-
-class _Configurations(Source[Sequences]):
-    """The configurations in a folder, or one in a file."""
-
-    def __init__(self, kind: DerivationType, path: Path) -> None:
-        self._kind = kind
-        self._path = path
-
-    @cached_property
-    def _files(self) -> dict[str, Path]:
-        if not self._path.exists():
-            raise DataError(f"There is nothing at {self._path}.")
-        files = [self._path] if self._path.is_file() else sorted(self._path.glob("*.toml"))
-        if not files:
-            raise DataError(
-                f"{self._path} has no configurations: no file ends in .toml",
-                f"Give a configuration, or a folder of them: see {page('derivation')}.",
-            )
-        return {file.stem: file for file in files}
-
-    def names(self) -> list[str]:
-        """Return the small ones first."""
-        return sorted(self._files, key=lambda name: (self._settings(name).train, name))
-
-    def groups(self) -> dict[str, list[str]]:
-        """Group by the size that the file states."""
-        groups: dict[str, list[str]] = {}
-        for name in self.names():
-            if group := self._read(name).get("group"):
-                groups.setdefault(str(group), []).append(name)
-        return groups
-
-    def title(self, name: str) -> str:
-        return str(self._read(name)["title"])
-
-    def is_cached(self, name: str, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - none
-        return (self._folder(name, self._settings(name)) / "rows.npz").exists()
-
-    def _read(self, name: str) -> dict[str, Any]:
-        if name not in self._files:
-            raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, self._files))
-        file = self._files[name]
-        try:
-            content = read_toml(file)
-        except (OSError, ValueError) as error:
-            raise DataError(f"{file} is no valid TOML: {error}") from None
-        if not isinstance(content.get("title"), str):
-            raise DataError(f"{file}: key 'title' is missing.", "Give a title of a few words.")
-        return content
-
-    def _settings(self, name: str) -> GeneratorSettings:
-        content = {k: v for k, v in self._read(name).items() if k not in {"title", "group"}}
-        try:
-            settings = read_settings(content)
-        except DataError as error:
-            raise DataError(f"{self._files[name]}: {error.message}", error.hint) from None
-        if not (settings.train and settings.validation and settings.test):
-            raise DataError(f"{self._files[name]}: every split needs sequences.")
-        return settings
-
-    def _folder(self, name: str, settings: GeneratorSettings) -> Path:
-        """Return the folder of the data of these settings, this generator and this SymPy."""
-        version = GENERATORS[settings.task]
-        made_by = json.dumps([asdict(settings), version, sympy.__version__], sort_keys=True)
-        return self._kind.cache / f"{name}-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
-
-    def load(
-        self,
-        name: str,
-        *,
-        snr_db: float | None,
-        seed: int,  # noqa: ARG002 - the configuration has the seed of its data
-        protocol: Protocol,  # noqa: ARG002 - the sequences are the same
-        options: Mapping[str, Any] = NO_OPTIONS,  # noqa: ARG002 - there are none
-    ) -> Sequences:
-        if snr_db is not None:
-            raise UsageError(f"{self._kind.name} has no noise levels.", "Leave --snr-db out.")
-        settings = self._settings(name)
-        folder = self._folder(name, settings)
-        arrays = _read_arrays(folder / "rows.npz")
-        if arrays is None or not (folder / "examples.json.gz").exists():
-            self._kind.on_progress(f"{name}: sequences are made, once")
-            self._make(name, settings, folder)
-            arrays = _read_arrays(folder / "rows.npz")
-        if arrays is None:
-            raise DataError(f"{folder / 'rows.npz'} cannot be read.", "Delete it, and try again.")
-        sha256 = hashlib.sha256(repr(asdict(settings)).encode())
-        for key in sorted(arrays):
-            sha256.update(f"{key}\n".encode() + arrays[key].tobytes())
-        return Sequences(
-            name=name,
-            dim=1,
-            snr_db=None,
-            truth=None,
-            target_source="equations",
-            fingerprint=sha256.hexdigest(),
-            floor=1.0,
-            settings=settings,
-            rows={split: _rows_of(arrays, split) for split in _SPLITS},
-            file=folder / "examples.json.gz",
-        )
-
-    def _make(self, name: str, settings: GeneratorSettings, folder: Path) -> None:
-        try:
-            made = make_all(settings, self._kind.on_progress)
-        except DataError as error:
-            raise DataError(f"{name}: {error.message}", error.hint) from None
-        arrays: dict[str, NDArray[Any]] = {}
-        for split in _SPLITS:
-            rows = [row for row in made.rows if row.split == split]
-            # In an order that shows no pairs or sets.
-            seed = int.from_bytes(hashlib.sha256(f"{settings.seed}:{split}".encode()).digest()[:8])
-            rows = [rows[n] for n in np.random.default_rng(seed).permutation(len(rows))]
-            arrays[f"{split}_texts"] = _bytes("\n".join(row.text for row in rows))
-            arrays[f"{split}_trees"] = _bytes("\n".join(row.tree for row in rows))
-            arrays[f"{split}_labels"] = np.array([row.label for row in rows], np.int8)
-            arrays[f"{split}_sets"] = np.array([SETS.index(row.set) for row in rows], np.int8)
-            arrays[f"{split}_pairs"] = np.array([row.pair for row in rows], np.int32)
-        examples = {"splits": made.records, "skipped": made.skipped}
-
-        def write_examples(file: IO[bytes]) -> None:
-            with gzip.GzipFile(fileobj=file, mode="wb", mtime=0, filename="") as packed:
-                packed.write(json.dumps(examples).encode())
-
-        write_whole(folder / "examples.json.gz", write_examples)
-        write_whole(
-            folder / "rows.npz",
-            lambda file: np.savez_compressed(file, allow_pickle=False, **arrays),
-        )
-
-
-def _bytes(text: str) -> NDArray[np.uint8]:
-    return np.frombuffer(text.encode("ascii"), np.uint8)
-
-
-def _read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
-    """Read the arrays of a file; None if it is not there or damaged."""
-    try:
-        with PARSER_LOCK, np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except Exception:  # noqa: BLE001 - a damaged archive raises this and that; it is made again
-        return None
-
-
-def _rows_of(arrays: Mapping[str, NDArray[Any]], split: str) -> SequenceRows:
-    texts, trees = (
-        arrays[f"{split}_{what}"].tobytes().decode("ascii").split("\n")
-        for what in ("texts", "trees")
-    )
-    return SequenceRows(
-        texts,
-        trees,
-        arrays[f"{split}_labels"],
-        np.array(SETS)[arrays[f"{split}_sets"]],
-        arrays[f"{split}_pairs"],
-    )
-
-
-def _read_examples(file: Path) -> dict[str, list[dict[str, Any]]]:
-    try:
-        with gzip.open(file, "rt", encoding="utf-8") as packed:
-            return dict(json.load(packed)["splits"])
-    except (OSError, EOFError, ValueError, KeyError) as error:
-        raise DataError(f"{file} cannot be read: {error}", "Delete it: it is made again.") from None
 
 
 def _write_records(file: IO[bytes], records: Sequence[dict[str, Any]], *, authors: bool) -> None:

@@ -11,10 +11,17 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
 from eqverdict.limited_process import LimitedProcess
+from mdbench.datatypes.derivation.authors import with_known_negative
 from mdbench.datatypes.derivation.calculus import Calculation, calculation
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.operators import SUBSTITUTIONS, learn, news, replay
-from mdbench.datatypes.derivation.records import context_class, record, texts, trees
+from mdbench.datatypes.derivation.records import (
+    context_class,
+    read_lines,
+    record,
+    texts,
+    trees,
+)
 from mdbench.datatypes.derivation.renaming import GREEK, LETTERS, names, rename, split_of
 from mdbench.datatypes.derivation.settings import GeneratorSettings
 from mdbench.datatypes.derivation.steps import Derivation, Step
@@ -22,6 +29,7 @@ from mdbench.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     import sympy
 
@@ -72,20 +80,16 @@ class MadeExamples:
     ----------
     records
         For each split, or set of other examples, the records.
+    classes
+        The class of each of them: of what both candidates begin with, whatever the names.
     skipped
         Streams and numbers of examples that took too long to make.
     """
 
     rows: list[SequenceRow] = field(default_factory=list)
     records: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    classes: dict[str, list[str]] = field(default_factory=dict)
     skipped: list[tuple[str, int]] = field(default_factory=list)
-
-
-def sets_of(settings: GeneratorSettings) -> tuple[str, ...]:
-    """Return the names of the sets of a test."""
-    if not settings.structured:
-        return CALCULUS_SETS if settings.easy else CALCULUS_SETS[:-1]
-    return STRUCTURED_SETS[: 4 + min(2, settings.steps - 2)]
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -103,27 +107,33 @@ def _example(settings: GeneratorSettings, stream: str, index: int) -> dict[str, 
         if settings.structured
         else calculation(settings, stream, index, one_variable=stream == "easy")
     )
-    made = {"record": record(example, settings), "split": stream}
+    own = context_class(example)
+    made = {"record": record(example, settings), "split": stream, "class": own}
     if stream == "main":
-        by_class = settings.split == "alpha"
-        made["split"] = split_of(settings, context_class(example)) if by_class else "training"
+        made["split"] = split_of(settings, own) if settings.split == "alpha" else "training"
     perturbed = made["split"] == "test"
-    made["rows"] = {
-        name: [texts(version), trees(version)]
-        for name, version in (
-            _versions(example, settings) if perturbed else {"static": example}
-        ).items()
-        if version is not None
-    }
+    made["rows"] = _written(_versions(example, settings.seed) if perturbed else {"static": example})
     return made
 
 
-def _versions(example: Derivation | Calculation, settings: GeneratorSettings) -> dict[str, Any]:
-    seed = settings.seed
+def _written(versions: Mapping[str, Derivation | Calculation | None]) -> dict[str, Any]:
+    """Write the versions that there are of an example."""
+    return {
+        name: [texts(version), trees(version)]
+        for name, version in versions.items()
+        if version is not None
+    }
+
+
+def _versions(example: Derivation | Calculation, seed: int) -> dict[str, Any]:
     versions: dict[str, Any] = {"static": example, "vr": variable_renaming(example, seed)}
     if isinstance(example, Calculation):
         return versions | {"ec": equation_conversion(example, seed)}
-    return versions | {"ee": expression_exchange(example), "ar": alternative_results(example)}
+    known = with_known_negative(example)
+    return versions | {
+        "ee": expression_exchange(example),
+        "ar": None if known is None else alternative_results(known),
+    }
 
 
 def make_all(
@@ -256,27 +266,34 @@ def _fill(  # noqa: PLR0917 - each is another thing
 ) -> None:
     """Take examples of a stream until every split has as many sequences as are wanted."""
     records = {name: made.records.setdefault(name, []) for name in wanted}
+    classes = {name: made.classes.setdefault(name, []) for name in wanted}
+    counts: Counter[tuple[str, str]] = Counter()
     missing = {name for name, count in wanted.items() if count}
     if not missing:
         return
     total, done, in_vain = sum(wanted.values()), 0, 0
-    patience = _PATIENCE * total // min(wanted[name] for name in missing)
+    cap = settings.class_cap or 100
+    patience = _PATIENCE * total // min(wanted[name] for name in missing) * 100 // cap
     for example in makers.stream(settings, stream):
         if "skipped" in example:
             made.skipped.append((stream, example["skipped"]))
             if len(made.skipped) > _MOST_SKIPPED:
                 raise DataError(f"no examples can be made: {example['why']}.", _WIDER)
             continue
-        split = example["split"]
-        if split not in missing:
+        split, own = example["split"], example["class"]
+        # A split of so many sequences has half as many examples.
+        if split not in missing or 200 * counts[split, own] >= cap * wanted[split]:
             in_vain += 1
             if in_vain > patience:
                 lacking = ", ".join(sorted(missing))
-                raise DataError(f"no example of {patience} more is in {lacking}.", _WIDER)
+                capped = f" within class_cap = {cap}" * (cap < 100)  # noqa: PLR2004 - all of them
+                raise DataError(f"no example of {patience} more is in {lacking}{capped}.", _WIDER)
             continue
         in_vain = 0
         pair = len(records[split])
         records[split].append(example["record"])
+        classes[split].append(own)
+        counts[split, own] += 1
         made.rows += _rows(split, pair, example["rows"])
         done += 2
         if done % 2000 == 0:
@@ -285,6 +302,67 @@ def _fill(  # noqa: PLR0917 - each is another thing
             missing.remove(split)
             if not missing:
                 return
+
+
+_SHARES = GeneratorSettings(train=80, validation=10, test=10)
+"""The shares of the splits of a file of examples that has no splits."""
+_OF_TRAINING = GeneratorSettings(train=80, validation=20, test=0)
+
+
+def read_all(files: Mapping[str, Path], seed: int) -> tuple[GeneratorSettings, MadeExamples]:
+    """Read the user's examples from files, and perturb those of the test.
+
+    Parameters
+    ----------
+    files
+        The files by their splits, of which ``validation`` may be missing; or one under no name,
+        which is split by what examples begin with.
+    seed
+        The seed of splits and of perturbations.
+
+    Raises
+    ------
+    DataError
+        If a line cannot be read, tasks are mixed, or a split has no example.
+    """
+    made = MadeExamples()
+    tasks: set[str] = set()
+    steps = 2
+    for of_file, file in files.items():
+        for data, example in read_lines(file):
+            own, split = context_class(example), of_file
+            if not of_file:
+                split = split_of(replace(_SHARES, seed=seed), own)
+            elif of_file == "train" and "validation" not in files:
+                split = split_of(replace(_OF_TRAINING, seed=seed), own)
+            if isinstance(example, Derivation):
+                tasks.add("structured")
+                steps = max(steps, len(example.steps))
+            else:
+                tasks.add(example.task)
+            versions = _versions(example, seed) if split == "test" else {"static": example}
+            pair = len(made.records.setdefault(split, []))
+            made.records[split].append(data)
+            made.classes.setdefault(split, []).append(own)
+            made.rows += _rows(split, pair, _written(versions))
+    if len(tasks) > 1:
+        raise DataError(f"examples of {' and of '.join(sorted(tasks))} are in one dataset.")
+    sizes = {name: 2 * len(made.records.get(name, ())) for name in ("train", "validation", "test")}
+    if not all(sizes.values()):
+        lacking = ", ".join(name for name, size in sizes.items() if not size)
+        raise DataError(
+            f"no example is in {lacking}.",
+            "Give more examples, or a folder with train.jsonl, validation.jsonl and test.jsonl.",
+        )
+    settings = GeneratorSettings(
+        task=tasks.pop(),
+        steps=min(steps, 6),
+        train=sizes["train"],
+        validation=sizes["validation"],
+        test=sizes["test"],
+        seed=seed,
+    )
+    return settings, made
 
 
 def _rows(split: str, pair: int, versions: dict[str, Any]) -> Iterator[SequenceRow]:
@@ -334,10 +412,11 @@ def variable_renaming(
     derivatives; where a step would not replay for that, others are drawn.  None if none will do,
     or if there are more than ten names.
     """
+    must_replay = isinstance(example, Derivation) and _replays(example)
     for new in renamings(example, seed):
-        found = renamed(example, new)
-        if isinstance(found, Calculation) or _replays(found):
-            return found
+        other = renamed(example, new)
+        if isinstance(other, Calculation) or not must_replay or _replays(other):
+            return other
     return None
 
 

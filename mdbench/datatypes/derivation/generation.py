@@ -15,6 +15,7 @@ from mdbench.datatypes.derivation.operators import (
     CALCULUS,
     EVALUATIONS,
     FUNCTIONS,
+    OPERATORS,
     PREMISES,
     SUBSTITUTIONS,
     apply,
@@ -48,6 +49,11 @@ _SPARE = 3
 _MOST_PREFIXES = 10_000
 _UNARY = (*FUNCTIONS, "expand", *EVALUATIONS)
 _BINARY = (*ARITHMETIC, *CALCULUS, *SUBSTITUTIONS)
+_FINAL = tuple(op for op in OPERATORS if op != "premise")
+"""The operators that a derivation may end with."""
+_FINAL_OF_TWO = tuple(op for op in _FINAL if op not in SUBSTITUTIONS)
+"""Those that need one equation before them."""
+_TRIES_FOR_LAST = 200
 
 
 def generate(settings: GeneratorSettings, stream: str, index: int) -> Derivation:
@@ -68,20 +74,38 @@ def generate(settings: GeneratorSettings, stream: str, index: int) -> Derivation
         If there is none in very many tries, as with weights that allow no derivation.
     """
     rng = Random(f"{settings.seed}:{stream}:{index}")  # noqa: S311 - no secret
-    for _ in range(_MOST_PREFIXES):
-        found = _attempt(settings, rng)
-        if found is not None:
-            steps, negative = found
+    alike = _alike(settings, stream, index)
+    last = None
+    for number in range(_MOST_PREFIXES):
+        if settings.mode == "open" and number % _TRIES_FOR_LAST == 0:
+            # Some can hardly ever be applied: drawn anew each time, they would be hardly ever last.
+            last = rng.choice(_FINAL if settings.steps > 2 else _FINAL_OF_TWO)  # noqa: PLR2004
+        drawn = _attempt(settings, rng, alike, last)
+        if drawn is not None:
+            steps, negative = drawn
             return Derivation(index, stream, tuple(steps), (negative,))
     raise RuntimeError(f"no derivation in {_MOST_PREFIXES} tries")
 
 
-def _attempt(settings: GeneratorSettings, rng: Random) -> tuple[list[Step], Step] | None:
-    if settings.negatives == "symmetric":
+def _alike(settings: GeneratorSettings, stream: str, index: int) -> bool | None:
+    """Draw whether both candidates are of one operator; None where that is left to chance.
+
+    It is drawn by itself: pairs of one operator are found less often, and would be fewer.
+    """
+    if settings.negatives != "balanced":
+        return None
+    coin = Random(f"{settings.seed}:{stream}:{index}:alike").random()  # noqa: S311 - no secret
+    return coin < 0.5  # noqa: PLR2004 - a coin
+
+
+def _attempt(
+    settings: GeneratorSettings, rng: Random, alike: bool | None, last: str | None
+) -> tuple[list[Step], Step] | None:
+    if settings.negatives != "authors":
         draft = _Draft(settings, rng)
         if not draft.grow(settings.steps - 1):
             return None
-        pair = draft.pair()
+        pair = draft.pair(alike, last)
         return None if pair is None else ([*draft.steps, pair[0]], pair[1])
     steps = _authors(settings, rng)
     if steps is None:
@@ -155,26 +179,35 @@ class _Draft:
                 self._learn(step)
         return True
 
-    def pair(self) -> tuple[Step, Step] | None:
-        """Draw two final steps of one kind that both need all other steps; None if there are none.
+    def pair(self, alike: bool | None = None, last: str | None = None) -> tuple[Step, Step] | None:
+        """Draw two final steps under the same conditions; None if there are none.
 
-        A coin decides which is the right one, so that nothing in a candidate alone shows it.
+        In the mode ``closed`` both need all other steps.  A coin decides which is the right one, so
+        that nothing in a candidate alone shows it.
+
+        Parameters
+        ----------
+        alike
+            Whether both have to be of one operator, or of two; None for any.
+        last
+            The operator of one of them; None for any.
         """
-        loose = self._loose()
-        if len(loose) > 2 or len(self.steps) not in loose:  # noqa: PLR2004 - a step joins two
+        closing = None if self.settings.mode == "open" else self._loose()
+        # A step joins two at most.
+        if closing is not None and (len(closing) > 2 or len(self.steps) not in closing):  # noqa: PLR2004
             return None
         steps: list[Step] = []
         applied = 0
         for _ in range(_TRIES):
-            drawn = self._annotation(closing=loose)
-            if drawn is None:
+            wanted = last if not steps else steps[0].op if alike else None
+            step = self._final(closing, wanted)
+            if step is None:
                 continue
-            step = self._applied(*drawn)
             applied += 1
-            if step is not None and self._is_new(step.sides):
+            if isinstance(step, Step) and self._is_new(step.sides):
                 if not steps:
                     steps.append(step)
-                elif _differ(steps[0], step):
+                elif _differ(steps[0], step) and alike in {None, steps[0].op == step.op}:
                     steps.append(step)
                     break
             if applied > _MOST_APPLIED:
@@ -184,6 +217,18 @@ class _Draft:
         if self.rng.random() < 0.5:  # noqa: PLR2004 - the coin
             steps.reverse()
         return steps[0], steps[1]
+
+    def _final(self, closing: set[int] | None, op: str | None) -> Step | bool | None:
+        """Draw a final step; None where none was applied, False where that was in vain.
+
+        In the mode ``open`` every operator but ``premise`` is tried as often as every other.
+        """
+        if op is None and self.settings.mode == "open":
+            op = self.rng.choice(_FINAL)
+        if op == "renaming_premise":
+            return self._premise(op) or False
+        drawn = self._annotation(op=op, closing=closing)
+        return None if drawn is None else self._applied(*drawn) or False
 
     def negative(self, final: Step) -> Step | None:
         """Draw any next step that is no premise and differs from the final one."""
@@ -242,35 +287,43 @@ class _Draft:
         return None if sides is None else Step(op, (), None, (), *sides)
 
     def _annotation(
-        self, arity: int | None = None, *, closing: set[int] | None = None
+        self,
+        arity: int | None = None,
+        *,
+        op: str | None = None,
+        closing: set[int] | None = None,
     ) -> tuple[str, tuple[int, ...], sympy.Expr | None] | None:
         """Draw an operation and its operands; it may turn out to be impossible.
 
         Parameters
         ----------
+        op
+            The operator; None to draw it, too.
         closing
             The steps that it has to refer to, among others perhaps.
         """
+        op = op or self._operator(arity)
+        refs: tuple[int, ...]
+        if op in SUBSTITUTIONS:
+            pairs = _pairs(op, tuple(step.sides for step in self.steps))
+            refs = self.rng.choice(pairs) if pairs else ()
+        else:
+            cumulative = _recency(len(self.steps), self.settings.history)
+            refs = tuple(self.rng.choices(range(1, len(self.steps) + 1), cum_weights=cumulative))
+        if not refs or (closing is not None and not closing <= set(refs)):
+            return None
+        return op, refs, self._operand(op, refs[0])
+
+    def _operator(self, arity: int | None) -> str:
         weights, rng = self.settings, self.rng
         if arity is None:
             arity = rng.choices((1, 2), (weights.unary, weights.binary))[0]
         if arity == 1:
             evaluation = weights.evaluation
-            op = rng.choices(_UNARY, (*[1] * (len(_UNARY) - 2), evaluation, evaluation))[0]
-        else:
-            pair = weights.substitution if len(self.steps) > 1 else 0
-            calculus = weights.calculus
-            op = rng.choices(_BINARY, (*[1] * len(ARITHMETIC), calculus, calculus, pair, pair))[0]
-        refs: tuple[int, ...]
-        if op in SUBSTITUTIONS:
-            pairs = _pairs(op, tuple(step.sides for step in self.steps))
-            refs = rng.choice(pairs) if pairs else ()
-        else:
-            cumulative = _recency(len(self.steps), weights.history)
-            refs = tuple(rng.choices(range(1, len(self.steps) + 1), cum_weights=cumulative))
-        if not refs or (closing is not None and not closing <= set(refs)):
-            return None
-        return op, refs, self._operand(op, refs[0])
+            return rng.choices(_UNARY, (*[1] * (len(_UNARY) - 2), evaluation, evaluation))[0]
+        pair = weights.substitution if len(self.steps) > 1 else 0
+        calculus = weights.calculus
+        return rng.choices(_BINARY, (*[1] * len(ARITHMETIC), calculus, calculus, pair, pair))[0]
 
     def _operand(self, op: str, ref: int) -> sympy.Expr | None:
         sides = self.steps[ref - 1].sides
@@ -312,8 +365,9 @@ class _Draft:
     def _keeps_truth(self, op: str, refs: tuple[int, ...], operand: sympy.Expr | None) -> bool:
         """Whether an operation gives no falsehood of those that are known to."""
         sides = self.steps[refs[0] - 1].sides
-        if op == "power" and sympy.S.Zero in sides:
-            return False
+        if op in ARITHMETIC:
+            zero_to_power = op == "power" and sympy.S.Zero in sides
+            return not (zero_to_power or (op == "divide" and self._vanishes(operand)))
         if op in CALCULUS:
             own = {each for each in elements(sides) if each in self.variable_of}
             return operand not in self.variable_of and all(
@@ -333,6 +387,15 @@ class _Draft:
                 if each in self.variable_of
             )
         return True
+
+    def _vanishes(self, operand: Any) -> bool:
+        """Whether a step says that an operand, or a factor of it, is 0."""
+        differences = {step.lhs - step.rhs for step in self.steps}
+        return any(
+            part in differences or -part in differences
+            for factor in (operand, *operand.args * operand.is_Mul)
+            for part in (factor, *factor.args[:1] * factor.is_Pow)
+        )
 
 
 @lru_cache(maxsize=20_000)

@@ -9,6 +9,7 @@ and generalisation with transformers", without mdbench's jobs and methods:
 >>> right, wrong = texts(example)
 """
 
+from mdbench.datatypes.derivation.authors import authors_record
 from mdbench.datatypes.derivation.calculus import Calculation, calculation
 from mdbench.datatypes.derivation.datasets import (
     alternative_results,
@@ -20,7 +21,6 @@ from mdbench.datatypes.derivation.datasets import (
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.operators import OPERATORS, apply, replay
 from mdbench.datatypes.derivation.records import (
-    authors_record,
     read_record,
     read_records,
     record,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from mdbench.datatypes.derivation.authors import equation, read_authors_record
 from mdbench.datatypes.derivation.calculus import Calculation, calculate
 from mdbench.datatypes.derivation.operators import PREMISES, replay
 from mdbench.datatypes.derivation.renaming import class_of, class_of_question
@@ -124,7 +125,7 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 def read_records(path: Path) -> Iterator[Derivation | Calculation]:
-    """Read a file of records, ``.jsonl`` or ``.jsonl.gz``, and try each.
+    """Read a file of records, documented or the authors', ``.jsonl`` or ``.jsonl.gz``; try each.
 
     Raises
     ------
@@ -132,13 +133,19 @@ def read_records(path: Path) -> Iterator[Derivation | Calculation]:
         If a line is no record, or one that is not true to itself: if its hashes do not fit, or
         an equation is not what its annotation gives.  Names the line and the reason.
     """
+    return (example for _, example in read_lines(path))
+
+
+def read_lines(path: Path) -> Iterator[tuple[dict[str, Any], Derivation | Calculation]]:
+    """Read a file as `read_records`, and yield each record as it is written, too."""
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rt", encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    yield read_record(json.loads(line))
-                except json.JSONDecodeError as error:
+                    data = json.loads(line)
+                    yield data, read_record(data, number)
+                except (json.JSONDecodeError, RecursionError) as error:
                     raise DataError(f"{path}, line {number}: no JSON: {error}") from None
                 except DataError as error:
                     raise DataError(f"{path}, line {number}: {error.message}", error.hint) from None
@@ -146,8 +153,15 @@ def read_records(path: Path) -> Iterator[Derivation | Calculation]:
         raise DataError(f"{path} cannot be read: {error}") from None
 
 
-def read_record(data: object) -> Derivation | Calculation:
+def read_record(data: object, number: int = 0) -> Derivation | Calculation:
     """Read one record, and try whether it is true to itself.
+
+    One in the keys of the authors is taken as it is: their operators are not all ours.
+
+    Parameters
+    ----------
+    number
+        Of its line, which is the index of one in the keys of the authors.
 
     Raises
     ------
@@ -156,6 +170,8 @@ def read_record(data: object) -> Derivation | Calculation:
     """
     if not isinstance(data, dict):
         raise DataError("a record is an object.")
+    if not data.keys().isdisjoint({"derivation", "srepr_derivation", "premise_expression"}):
+        return read_authors_record(data, "authors", number)
     task, generator = data.get("task"), data.get("generator")
     if task not in TASKS:
         raise DataError(f"task is {task!r}.", did_you_mean(str(task), TASKS))
@@ -174,7 +190,12 @@ def read_record(data: object) -> Derivation | Calculation:
         raise DataError(
             f"id is {data.get('id')!r}, and the content of the record has the hash "
             f"{_identity(content)!r}.",
-            "The record was changed after it was written, or LaTeX and srepr differ.",
+            "The record was changed after it was written.",
+        )
+    if differing := [key for key in content if data.get(key) != content[key]]:
+        raise DataError(
+            f"LaTeX and srepr differ in {', '.join(differing)}.",
+            "What srepr says is what counts; write the record again.",
         )
     if data.get("alpha_class") != alpha_class(example):
         raise DataError(
@@ -248,40 +269,6 @@ def _read_expression(what: str, data: object) -> sympy.Expr:
     raise DataError(f"{what} is {str(data)[:80]!r}; it is an object with latex and srepr.")
 
 
-def authors_record(example: Derivation | Calculation) -> dict[str, Any]:
-    """Return an example in the keys of the authors' JSON."""
-    if isinstance(example, Calculation):
-        return {
-            "premise_expression": latex(example.expression),
-            "variable": latex(example.variable),
-            "positive": latex(example.positive),
-            "negatives": [latex(example.negative)],
-        }
-    return {
-        "derivation": [[_authors_annotation(each), _equation(each)] for each in example.steps],
-        "positive_idxs": [len(example.steps)],
-        "negatives": [_equation(each) for each in example.negatives],
-        "srepr_derivation": [
-            [_authors_annotation(each), _equality(each)] for each in example.steps
-        ],
-        "srepr_negatives": [_equality(each) for each in example.negatives],
-    }
-
-
-def _authors_annotation(step: Step) -> str | list[Any]:
-    if step.op in PREMISES:
-        return step.op
-    return [step.op, *step.refs, *([] if step.operand is None else [latex(step.operand)])]
-
-
-def _equation(step: Step) -> str:
-    return f"{latex(step.lhs)} = {latex(step.rhs)}"
-
-
-def _equality(step: Step) -> str:
-    return f"Equality({write(step.lhs)}, {write(step.rhs)})"
-
-
 SEPARATOR = " [SEP] "
 
 
@@ -297,9 +284,9 @@ def texts(example: Derivation | Calculation) -> tuple[str, str]:
 
 @texts.register
 def _(example: Derivation) -> tuple[str, str]:
-    context = ", ".join(f"[{_annotation(step)}, {_equation(step)}]" for step in example.context)
+    context = ", ".join(f"[{_annotation(step)}, {equation(step)}]" for step in example.context)
     known = f"{context}{SEPARATOR}{_annotation(example.final)}{SEPARATOR}"
-    return known + _equation(example.final), known + _equation(example.negatives[0])
+    return known + equation(example.final), known + equation(example.negatives[0])
 
 
 @texts.register

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 SETS = tuple(dict.fromkeys(STRUCTURED_SETS + CALCULUS_SETS))
-OF_PAIRS = ("both_signs", "all_sets", "not_perturbed", "first_pair")
-"""The metrics of derivations rather than of sequences."""
+OF_PAIRS = ("both_signs", "all_derivations", "all_sets", "not_perturbed", "first_pair")
+"""The metrics of derivations in several sets."""
+OF_OPERATORS = ("same_operator_accuracy", "same_operator_derivations")
+"""Those of derivations whose two candidates are of one operator."""
 TITLES = {
     "static": "static",
     "vr": "VR",
@@ -92,12 +95,20 @@ def specs() -> tuple[MetricSpec, ...]:
             "answer",
         ),
         _share(
-            "all_sets",
+            "all_derivations",
             "All",
-            "the share of sequences that are labelled rightly in the static set and in all "
-            "perturbed ones",
+            "the share of derivations of which both sequences are labelled rightly in the static "
+            "set and in all perturbed ones; always the same label has 0",
             None,
             "board",
+            "answer",
+        ),
+        _share(
+            "all_sets",
+            "All, by sequence",
+            "the share of sequences that are labelled rightly in the static set and in all "
+            "perturbed ones; always the same label has 0.5",
+            0.5,
             "answer",
         ),
         _share(
@@ -111,6 +122,7 @@ def specs() -> tuple[MetricSpec, ...]:
             on_failure=None,
         ),
     ]
+    metrics += _of_classes()
     for name in SETS:
         title = TITLES[name]
         metrics.append(
@@ -128,9 +140,9 @@ def specs() -> tuple[MetricSpec, ...]:
                 _share(f"{name}_drop", f"drop {title}", "static accuracy less this", None,
                        "answer", **more),
                 _share(f"{name}_drop_low", f"drop {title}, 2.5 %",
-                       "lower end of its 95 % interval (bootstrap over derivations)", None, **more),
+                       "lower end of its 95 % interval (bootstrap over classes)", None, **more),
                 _share(f"{name}_drop_high", f"drop {title}, 97.5 %",
-                       "upper end of its 95 % interval (bootstrap over derivations)", None, **more),
+                       "upper end of its 95 % interval (bootstrap over classes)", None, **more),
             ]  # fmt: skip
         metrics.append(
             _share(
@@ -159,6 +171,38 @@ def specs() -> tuple[MetricSpec, ...]:
     return tuple(metrics)
 
 
+def _of_classes() -> list[MetricSpec]:
+    """Declare what the static set says once more, by classes and of one operator."""
+    more = {"better": "neither", "on_failure": None}
+    number = MetricSpec(
+        name="effective_classes",
+        title="effective classes",
+        explanation="how many classes of equal size give as much: 1 over the sum of squared "
+        "shares; the data's, not the method's",
+        better="neither",
+        on_failure=None,
+        aggregate="mean",
+        digits=1,
+        places=frozenset({"answer"}),
+    )
+    return [
+        _share("static_low", "static, 2.5 %",
+               "lower end of the 95 % interval of the static accuracy (bootstrap over classes: "
+               "what both candidates begin with, whatever the names)", None, "answer", **more),
+        _share("static_high", "static, 97.5 %",
+               "upper end of the 95 % interval of the static accuracy (bootstrap over classes)",
+               None, "answer", **more),
+        _share("static_macro", "static, by class",
+               "the mean over classes of the static accuracy within each", 0.5, "answer"),
+        number,
+        _share("same_operator_accuracy", "one operator",
+               "static accuracy on derivations whose two candidates are of one operator, so that "
+               "its name does not tell which is right", 0.5, "board", "answer"),
+        replace(number, name="same_operator_derivations", title="derivations of one operator",
+                explanation="how many these are; the data's, not the method's", digits=0),
+    ]  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class SequenceRows:
     """The sequences of one split.
@@ -180,8 +224,16 @@ class SequenceRows:
     pairs: NDArray[np.int32] = field(repr=False)
 
 
-def scores(rows: SequenceRows, predicted: NDArray[np.bool_]) -> dict[str, Value]:
-    """Score labels, (n,), set by set, and the pairs of which every perturbation exists."""
+def scores(
+    rows: SequenceRows, predicted: NDArray[np.bool_], classes: Mapping[str, Sequence[str]]
+) -> dict[str, Value]:
+    """Score labels, (n,), set by set, and the pairs of which every perturbation exists.
+
+    Parameters
+    ----------
+    classes
+        By set, the class of each example; a set without any has those of the static one.
+    """
     true = rows.labels == 1
     values: dict[str, Value] = {}
     right: dict[str, dict[tuple[int, bool], bool]] = {}
@@ -196,27 +248,66 @@ def scores(rows: SequenceRows, predicted: NDArray[np.bool_]) -> dict[str, Value]
             )
         }
     values["first_pair"] = _first(rows, predicted)
+    examples = {name: _by_example(hits) for name, hits in right.items()}
+    sums = {
+        name: _by_class(of_set, classes.get(name, classes["static"]))
+        for name, of_set in examples.items()
+    }
+    values |= _static(sums["static"])
+    alike = one_operator(rows)
+    if alike is not None:
+        of_one = [share for pair, share in examples["static"].items() if pair in alike]
+        values["same_operator_derivations"] = float(len(of_one))
+        values["same_operator_accuracy"] = _mean(of_one) if of_one else None
     perturbed = [name for name in PAIRED if name in right]
+    for name in right:
+        if name in perturbed:
+            common = examples["static"].keys() & examples[name].keys()
+            difference = {pair: examples["static"][pair] - examples[name][pair] for pair in common}
+            values |= _drop(name, _by_class(difference, classes["static"]), None)
+        elif name != "static":
+            values |= _drop(name, sums["static"], sums[name])
+    return values | _of_pairs(right, perturbed)
+
+
+def _of_pairs(
+    right: Mapping[str, Mapping[tuple[int, bool], bool]], perturbed: Sequence[str]
+) -> dict[str, Value]:
     pairs = sorted(
         pair
         for pair, sign in right["static"]
         if sign and all((pair, True) in right[name] for name in perturbed)
     )
-    for name in right:
-        if name != "static":
-            values |= _drop(name, right, paired=name in perturbed)
-    if pairs:
-        st = right["static"]
-        values["both_signs"] = _mean(st[p, True] and st[p, False] for p in pairs)
-        values["all_sets"] = _mean(
-            all(right[name][p, sign] for name in ("static", *perturbed))
-            for p in pairs
-            for sign in (True, False)
-        )
-        values["not_perturbed"] = _mean(
+    if not pairs:
+        return {}
+    st = right["static"]
+    everywhere = {
+        (p, sign): all(right[name][p, sign] for name in ("static", *perturbed))
+        for p in pairs
+        for sign in (True, False)
+    }
+    return {
+        "both_signs": _mean(st[p, True] and st[p, False] for p in pairs),
+        "all_derivations": _mean(everywhere[p, True] and everywhere[p, False] for p in pairs),
+        "all_sets": _mean(everywhere.values()),
+        "not_perturbed": _mean(
             st[p, True] and not any(right[name][p, True] for name in perturbed) for p in pairs
-        )
-    return values
+        ),
+    }
+
+
+def one_operator(rows: SequenceRows) -> set[int] | None:
+    """Return the derivations whose candidates are of one operator; None where none is known.
+
+    The operator of the wrong candidate is what the perturbed derivation AR asks for.
+    """
+    asked: dict[str, dict[int, str]] = {"static": {}, "ar": {}}
+    for name, pair, tree in zip(rows.sets.tolist(), rows.pairs.tolist(), rows.trees, strict=True):
+        if name in asked and pair not in asked[name]:
+            asked[name][pair] = json.loads(tree).get("op", "")
+    if not asked["ar"]:
+        return None
+    return {pair for pair, op in asked["ar"].items() if asked["static"].get(pair) == op}
 
 
 def _first(rows: SequenceRows, predicted: NDArray[np.bool_]) -> str:
@@ -226,28 +317,54 @@ def _first(rows: SequenceRows, predicted: NDArray[np.bool_]) -> str:
     return _FIRST[{(1,): 0, (0,): 1, (0, 1): 2, (): 3}[tuple(sorted(held))]]
 
 
-def _drop(
-    name: str, right: Mapping[str, Mapping[tuple[int, bool], bool]], *, paired: bool
-) -> dict[str, Value]:
-    """Return how much lower the accuracy is than on the static set, with its interval."""
-    first, second = (_by_example(right[each]) for each in ("static", name))
-    if paired:
-        common = sorted(first.keys() & second.keys())
-        first, second = ({pair: each[pair] for pair in common} for each in (first, second))
-    if not first or not second:
-        return {}
-    drop, low, high = bootstrap_difference(
-        np.array(list(first.values())), np.array(list(second.values())), paired=paired
+class ClassSums(NamedTuple):
+    """The sum of a value over the examples of each class, and how many these are; (c,) each."""
+
+    sums: Array
+    counts: Array
+
+
+def _by_class(values: Mapping[int, float], classes: Sequence[str]) -> ClassSums:
+    """Add up the values of examples, class by class."""
+    sums: dict[str, float] = {}
+    counts: Counter[str] = Counter()
+    for pair, value in values.items():
+        sums[classes[pair]] = sums.get(classes[pair], 0.0) + value
+        counts[classes[pair]] += 1
+    return ClassSums(
+        np.array([sums[name] for name in counts], float), np.array(list(counts.values()), float)
     )
+
+
+def _static(static: ClassSums) -> dict[str, Value]:
+    """Return the interval of the static accuracy, the mean over classes, and how many there are."""
+    _, low, high = bootstrap_difference(static)
+    shares = static.counts / static.counts.sum()
+    return {
+        "static_low": low,
+        "static_high": high,
+        "static_macro": float(np.mean(static.sums / static.counts)),
+        "effective_classes": float(1 / np.sum(shares**2)),
+    }
+
+
+def _drop(name: str, first: ClassSums, second: ClassSums | None) -> dict[str, Value]:
+    """Return how much lower the accuracy is than on the static set, with its interval."""
+    if not len(first.counts):
+        return {}
+    drop, low, high = bootstrap_difference(first, second)
     return {f"{name}_drop": drop, f"{name}_drop_low": low, f"{name}_drop_high": high}
 
 
 def _by_example(right: Mapping[tuple[int, bool], bool]) -> dict[int, float]:
-    pairs = sorted({pair for pair, _ in right})
-    return {pair: (right[pair, True] + right[pair, False]) / 2 for pair in pairs}
+    """Return the share of an example's sequences that is labelled rightly."""
+    signs: dict[int, list[bool]] = {}
+    for (pair, _), hit in right.items():
+        signs.setdefault(pair, []).append(hit)
+    return {pair: _mean(hits) for pair, hits in sorted(signs.items())}
 
 
-def _mean(flags: Iterable[bool]) -> float:
+def _mean(flags: Iterable[float]) -> float:
     return float(np.mean(list(flags)))
 
 
@@ -267,30 +384,37 @@ def f1(found: Flags, true: Flags) -> float:
 
 
 def bootstrap_difference(
-    first: Array, second: Array, *, paired: bool
+    first: ClassSums, second: ClassSums | None = None
 ) -> tuple[float, float, float]:
-    """Return the difference of two means with its 95 % interval by the percentile bootstrap.
+    """Return a mean, or the difference of two, with its 95 % interval by the percentile bootstrap.
+
+    Whole classes are drawn, as the examples of one are answered alike.
 
     Parameters
     ----------
     first, second
-        A value for each unit, (n,) and (m,).
-    paired
-        Whether both are of the same units, which are then drawn together.
+        Values of examples of two sets, or of one.
 
     Returns
     -------
     tuple of float
-        The difference ``mean(one) - mean(other)``, and the interval's ends.
+        ``mean(first) - mean(second)``, or ``mean(first)``, and the interval's ends.
     """
     generator = np.random.default_rng(0)  # the same numbers, the same interval
-    draws = []
-    for _ in range(_RESAMPLES):
-        rows = generator.integers(0, len(first), len(first))
-        others = rows if paired else generator.integers(0, len(second), len(second))
-        draws.append(first[rows].mean() - second[others].mean())
+
+    def resampled(values: ClassSums) -> Array:
+        count = len(values.counts)
+        drawn = generator.multinomial(count, np.full(count, 1 / count), _RESAMPLES)
+        means: Array = drawn @ values.sums / (drawn @ values.counts)
+        return means
+
+    draws = resampled(first)
+    mean = first.sums.sum() / first.counts.sum()
+    if second is not None:
+        draws = draws - resampled(second)
+        mean -= second.sums.sum() / second.counts.sum()
     low, high = np.percentile(draws, _LEVEL)
-    return float(first.mean() - second.mean()), float(low), float(high)
+    return float(mean), float(low), float(high)
 
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|[A-Za-z_]+|\d+|[^\sA-Za-z\d]")

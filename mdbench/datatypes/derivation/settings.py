@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from mdbench.errors import DataError, did_you_mean
@@ -10,13 +10,13 @@ from mdbench.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-GENERATORS = {"structured": 3, "differentiate": 3, "integrate": 3}
+GENERATORS = {"structured": 4, "differentiate": 3, "integrate": 3}
 """Versions by task, raised when the same seed gives other examples."""
 TASKS = tuple(GENERATORS)
 _WORDS = {
     "task": TASKS,
-    "mode": ("closed", "prefix"),
-    "negatives": ("symmetric", "authors"),
+    "mode": ("closed", "prefix", "open"),
+    "negatives": ("symmetric", "balanced", "authors"),
     "split": ("alpha", "authors"),
 }
 _MOST_STEPS, _MOST_SEQUENCES, _HEAVIEST = 6, 1_000_000, 1_000_000
@@ -38,10 +38,12 @@ class GeneratorSettings:
         Sequences of calculus in one variable.
     mode
         ``closed``: the final step needs all others.  ``prefix``: the first steps of a derivation
-        of six that is closed, as the authors cut them.
+        of six that is closed, as the authors cut them.  ``open``: steps as they are drawn, and
+        one candidate of every operator but ``premise`` as often as of every other.
     negatives
         ``symmetric``: both candidates are drawn in the same way, and a coin decides which is right.
         In calculus it decides which of two expressions is asked about; both are in one split.
+        ``balanced``: the same, and in half of the derivations both are of one operator.
         ``authors``: the wrong one is any next step, or the nearest wrong answer of calculus.
     split
         ``alpha``: derivations whose steps but the last differ in names only are in one split.
@@ -57,6 +59,8 @@ class GeneratorSettings:
     alternatives
         How many other expressions are tried for wrong answers, of which the nearest is taken, in
         calculus.
+    class_cap
+        The largest share, in percent, that examples which begin alike have of a split; 0 for any.
     """
 
     task: str = "structured"
@@ -79,6 +83,7 @@ class GeneratorSettings:
     calculus: int = 2
     substitution: int = 30
     alternatives: int = 8
+    class_cap: int = 0
 
     def __post_init__(self) -> None:
         for name, words in _WORDS.items():
@@ -98,21 +103,45 @@ class GeneratorSettings:
                 )
         if any(getattr(self, name) % 2 for name in ("train", "validation", "test", "easy")):
             raise DataError("sequences come in pairs; give even numbers of them.")
-        if self.mode == "prefix" and self.negatives == "symmetric":
-            raise DataError(
-                "mode is 'prefix' and negatives are 'symmetric'; the steps of a cut derivation "
-                "are what they are.",
-                "Give negatives = 'authors', or mode = 'closed'.",
-            )
+        self._refuse_contradictions()
         if not self.unary + self.binary or not self.premises + self.unary + self.binary:
             raise DataError("no operator has a weight.", "Give unary or binary a weight above 0.")
+
+    def _refuse_contradictions(self) -> None:
+        """Refuse words that do not go together."""
+        if self.mode == "prefix" and self.negatives != "authors":
+            raise DataError(
+                f"mode is 'prefix' and negatives are {self.negatives!r}; the steps of a cut "
+                "derivation are what they are.",
+                "Give negatives = 'authors', or mode = 'closed'.",
+            )
+        if self.mode == "open" and self.negatives == "authors":
+            raise DataError(
+                "mode is 'open' and negatives are 'authors', who close derivations.",
+                "Give negatives = 'symmetric' or 'balanced', or mode = 'prefix'.",
+            )
+        if not self.structured and (self.negatives == "balanced" or self.mode == "open"):
+            raise DataError(
+                f"negatives = {self.negatives!r} with mode = {self.mode!r} is of derivations of "
+                "several steps.",
+                "For calculus give negatives = 'symmetric' or 'authors', and no mode.",
+            )
+        if self.class_cap and self.split == "authors":
+            raise DataError("class_cap goes with split = 'alpha'.", "Leave one of them out.")
 
     @property
     def structured(self) -> bool:
         """Whether it is about derivations of several steps."""
         return self.task == "structured"
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What sets these apart from others: all values, without later ones that change nothing."""
+        return {name: value for name, value in asdict(self).items() if value or name not in _LATER}
 
+
+_LATER = ("class_cap",)
+"""Settings that data of earlier versions do not have in their fingerprints."""
 _BOUNDS = {
     "steps": (2, _MOST_STEPS),
     "train": (0, _MOST_SEQUENCES),
@@ -123,6 +152,7 @@ _BOUNDS = {
     "premise_size": (1, 5),
     "history": (1, 100),
     "alternatives": (1, 100),
+    "class_cap": (0, 100),
 }
 
 

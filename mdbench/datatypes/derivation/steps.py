@@ -269,6 +269,25 @@ def read(text: str) -> sympy.Expr:
         If the text is too long or too deep, is no nested call, or calls anything but
         `CONSTRUCTORS`; the message names it.
     """
+    return _expression(_tree(text), _Counter())
+
+
+def read_sides(text: str) -> Sides:
+    """Read an equation that SymPy's ``srepr`` wrote: ``Equality(..., ...)``.
+
+    Raises
+    ------
+    DataError
+        As `read`; or if it is no equation.
+    """
+    match _tree(text):
+        case ast.Call(func=ast.Name(id="Equality" | "Eq"), args=[lhs, rhs], keywords=[]):
+            counter = _Counter()
+            return Sides(_expression(lhs, counter), _expression(rhs, counter))
+    raise DataError(f"{text[:80]!r} is no equation.", "Give Equality(..., ...) as srepr writes it.")
+
+
+def _tree(text: str) -> ast.expr:
     if not isinstance(text, str):
         raise DataError(f"{text!r:.80} is no text.", "Give an expression as srepr writes it.")
     if len(text) > _MOST_TEXT:
@@ -281,13 +300,17 @@ def read(text: str) -> sympy.Expr:
         raise DataError(f"{text[:60]!r}... is nested {deepest} deep; {_MOST_DEPTH} at most.")
     try:
         with PARSER_LOCK:
-            tree = ast.parse(text, mode="eval").body
+            return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise DataError(f"{text[:80]!r} cannot be parsed: {error}") from None
-    sides = _build(tree, _Counter())
-    if not isinstance(sides, sympy.Expr):
-        raise DataError(f"{text[:80]!r} is no expression but a {type(sides).__name__}.")
-    return sides
+
+
+def _expression(tree: ast.expr, counter: _Counter) -> sympy.Expr:
+    built = _build(tree, counter)
+    if not isinstance(built, sympy.Expr):
+        shown = ast.unparse(tree)[:80]
+        raise DataError(f"{shown!r} is no expression but a {type(built).__name__}.")
+    return built
 
 
 class _Counter:
@@ -420,7 +443,11 @@ def latex(expr: sympy.Expr) -> str:
     >>> latex(sympy.Symbol("x") ** 2)
     'x^{2}'
     """
-    text = _printer._print(expr)  # noqa: SLF001 - doprint adds nothing but the mode's frame
+    return cleaned_latex(_printer._print(expr))  # noqa: SLF001 - doprint adds the frame alone
+
+
+def cleaned_latex(text: str) -> str:
+    """Remove from LaTeX what changes only how it looks."""
     for old, new in _CLEANING.items():
         text = text.replace(old, new)
     return text

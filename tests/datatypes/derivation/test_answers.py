@@ -18,6 +18,7 @@ from mdbench.datatypes.derivation.answers import (
     kept_labels,
     operator_table,
     operators_in,
+    predictions_of,
     read_labels,
     write_labels,
 )
@@ -26,7 +27,7 @@ from mdbench.datatypes.derivation.datasets import alternative_results, expressio
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.operators import OPERATORS
 from mdbench.datatypes.derivation.records import trees
-from mdbench.datatypes.derivation.scores import SETS, SequenceRows, scores
+from mdbench.datatypes.derivation.scores import SETS, SequenceRows, one_operator, scores
 from mdbench.datatypes.derivation.settings import GeneratorSettings
 from mdbench.errors import RecordsError
 
@@ -44,9 +45,14 @@ LABEL = st.builds(
 )
 
 
-def rows_of(examples: int, sets: Sequence[str], seed: int) -> SequenceRows:
+def rows_of(
+    examples: int,
+    sets: Sequence[str],
+    seed: int,
+    settings: GeneratorSettings = GeneratorSettings(steps=3),  # noqa: B008 - it is frozen
+) -> SequenceRows:
     """Make rows of real derivations in a random order, both candidates of each."""
-    made = [generate(GeneratorSettings(steps=3), "main", n) for n in range(examples)]
+    made = [generate(settings, "main", n) for n in range(examples)]
     versions = {"static": lambda one: one, "ee": expression_exchange, "ar": alternative_results}
     found: list[tuple[str, int, int, str]] = []
     for name in sets:
@@ -94,7 +100,7 @@ def test_what_is_kept_gives_the_scores_again(rows: SequenceRows) -> None:
     found = np.random.default_rng(1).random(len(rows.labels)) < 0.7
     kept = list(kept_labels(rows, found))
     assert len(kept) == len(rows.labels) // 2
-    metrics = scores(rows, found)
+    metrics = scores(rows, found, {"static": list("abcdefabcdef")})
     for name in ("static", "ee", "ar"):
         flags = [flag for one in kept if one.set == name for flag in one.correct]
         assert flags.count(True) / len(flags) == metrics[f"{name}_accuracy"]
@@ -112,6 +118,47 @@ def test_what_is_kept_gives_the_scores_again(rows: SequenceRows) -> None:
         share = counts[row.operator] / counts.total()
         whole = of_all[row.operator] / of_all.total()
         assert row.ratios[CATEGORIES.index("Static+-")] == pytest.approx(share / whole)
+
+
+def test_labels_are_read_back_as_predictions_of_the_same_rows(rows: SequenceRows) -> None:
+    answered = np.random.default_rng(2).random(len(rows.labels)) < 0.5
+    kept = read_labels(write_labels(kept_labels(rows, answered)))
+    Random(3).shuffle(kept)
+    assert np.array_equal(predictions_of(rows, kept)[:, 0] > 0.5, answered)
+    with pytest.raises(RecordsError, match="in the set ee was kept"):
+        predictions_of(rows, [one for one in kept if one.set != "ee"])
+
+
+def test_a_share_of_all_is_one_of_derivations(rows: SequenceRows) -> None:
+    """Who errs in one set about one candidate loses the derivation, and half of its sequences."""
+    classes = {"static": ["a"] * 12}
+    right = rows.labels == 1
+    for name, label in (("static", 1), ("ee", 0), ("ar", 1)):
+        for wrong in range(1, 13):
+            err = (rows.sets == name) & (rows.pairs < wrong) & (rows.labels == label)
+            metrics = scores(rows, right ^ err, classes)
+            assert metrics["all_derivations"] == pytest.approx(1 - wrong / 12)
+            assert metrics["all_sets"] == pytest.approx(1 - wrong / 24)
+    for constant in (True, False):
+        metrics = scores(rows, np.full(len(right), constant), classes)
+        assert metrics["all_derivations"] == 0
+        assert metrics["all_sets"] == 0.5
+
+
+def test_derivations_of_one_operator_are_those_whose_negative_has_the_final_one() -> None:
+    settings = GeneratorSettings(steps=3, negatives="balanced")
+    rows = rows_of(24, ("static", "ar"), 1, settings)
+    made = [generate(settings, "main", n) for n in range(24)]
+    alike = {n for n, one in enumerate(made) if one.final.op == one.negatives[0].op}
+    assert 6 < len(alike) < 18
+    assert one_operator(rows) == alike
+    right = rows.labels == 1
+    err = np.isin(rows.pairs, sorted(alike)) & (rows.sets == "static") & right
+    metrics = scores(rows, right ^ err, {"static": ["a"] * 24})
+    assert metrics["same_operator_derivations"] == len(alike)
+    assert metrics["same_operator_accuracy"] == 0.5
+    assert metrics["static_accuracy"] == pytest.approx(1 - len(alike) / 48)
+    assert one_operator(rows_of(4, ("static", "ee"), 1)) is None
 
 
 def test_who_is_always_right_has_every_ratio_one(rows: SequenceRows) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import shutil
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -16,13 +18,18 @@ from mdbench import datatypes
 from mdbench.cli.report import records_of
 from mdbench.datatypes.base import Answer, Candidate, PlotBudget, PlottedAnswer
 from mdbench.datatypes.derivation.answers import read_labels
-from mdbench.datatypes.derivation.records import read_record
+from mdbench.datatypes.derivation.authors import authors_record
+from mdbench.datatypes.derivation.calculus import calculation
+from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.records import read_record, record
 from mdbench.datatypes.derivation.scores import (
+    ClassSums,
     accuracy,
     bootstrap_difference,
     f1,
     probe,
 )
+from mdbench.datatypes.derivation.settings import GeneratorSettings
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import AnswerError, DataError, UsageError
 from mdbench.records import Status
@@ -30,7 +37,9 @@ from mdbench.records.files import attached, pack_answers, unpack_answers
 from mdbench.reports.bundle import opened, write_bundle
 from mdbench.reports.pictures import Pictures
 from mdbench.reports.sections import folders_of
+from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import make_plan
+from mdbench.runs.reproduce import rescored
 from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
@@ -39,8 +48,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Task
-    from mdbench.datatypes.derivation.data_type import DerivationType, Sequences
+    from mdbench.datatypes.derivation.data_type import DerivationType
     from mdbench.datatypes.derivation.scores import SequenceRows
+    from mdbench.datatypes.derivation.sources import Sequences
 
 TINY = "structured-2-tiny"
 ECHO = """
@@ -96,7 +106,7 @@ def test_all_configurations_can_be_read(kind: DerivationType) -> None:
     for name in source.names():
         assert source.title(name)
         assert not name.endswith("tiny") or source.is_cached(name, {}) in {True, False}
-    assert set(source.groups()) == {"tiny", "small", "leak", "authors", "paper"}
+    assert set(source.groups()) == {"tiny", "small", "leak", "authors", "paper", "hard", "open"}
     assert set(source.groups()["paper"]) == {
         "structured-2", "structured-3", "structured-4", "differentiate", "integrate",
     }  # fmt: skip
@@ -160,14 +170,16 @@ def by_set(rows: SequenceRows, right: dict[str, Any]) -> NDArray[np.float64]:
 @pytest.mark.parametrize(
     ("right", "wanted"),
     [
-        ({}, {"static_accuracy": 1, "both_signs": 1, "all_sets": 1, "not_perturbed": 0,
-              "vr_drop": 0, "static_f1": 1}),
+        ({}, {"static_accuracy": 1, "both_signs": 1, "all_sets": 1, "all_derivations": 1,
+              "not_perturbed": 0, "vr_drop": 0, "static_f1": 1, "static_macro": 1}),
         ({"vr": False, "ee": False, "ar": False},
          {"static_accuracy": 1, "vr_accuracy": 0, "all_sets": 0, "not_perturbed": 1, "ar_drop": 1,
           "ar_drop_low": 1, "ar_drop_high": 1}),
         ({"static": 1}, {"static_accuracy": 0.5, "both_signs": 0, "all_sets": 0.5,
-                         "static_f1": 2 / 3, "ee_drop": -0.5}),
-        ({"ar": 0}, {"ar_accuracy": 0.5, "all_sets": 0.5, "both_signs": 1, "ar_f1": 0}),
+                         "all_derivations": 0, "static_macro": 0.5, "static_f1": 2 / 3,
+                         "ee_drop": -0.5}),
+        ({"ar": 0}, {"ar_accuracy": 0.5, "all_sets": 0.5, "all_derivations": 0, "both_signs": 1,
+                     "ar_f1": 0}),
         ({"static": False}, {"static_accuracy": 0, "both_signs": 0, "not_perturbed": 0}),
     ],
 )  # fmt: skip
@@ -270,7 +282,12 @@ def test_files_are_records_that_can_be_read(kind: DerivationType, dataset: Seque
         ("steps = 3", "key 'title' is missing"),
         ("title = 'x'\nstep = 3", "Did you mean steps"),
         ("title = 'x'\nsteps = 'three'", "whole number"),
-        ("title = 'x'\nmode = 'open'", "There are: closed, prefix"),
+        ("title = 'x'\nmode = 'wide'", "There are: closed, open, prefix"),
+        ("title = 'x'\nmode = 'open'\nnegatives = 'authors'", "mode = 'prefix'"),
+        ("title = 'x'\nmode = 'prefix'\nnegatives = 'balanced'", "negatives = 'authors'"),
+        ("title = 'x'\ntask = 'integrate'\nnegatives = 'balanced'", "of several steps"),
+        ("title = 'x'\nclass_cap = 101", "from 0 to 100"),
+        ("title = 'x'\nclass_cap = 5\nsplit = 'authors'", "split = 'alpha'"),
         ("title = 'x'\ntest = 0", "every split"),
         ("title =", "no valid TOML"),
     ],
@@ -314,15 +331,61 @@ def test_f1_and_accuracy_are_those_of_counting() -> None:
     assert f1(none, none) == 0
 
 
+def sums_of(values: NDArray[np.float64], size: int) -> ClassSums:
+    """Put so many neighbours in each class."""
+    return ClassSums(values.reshape(-1, size).sum(1), np.full(len(values) // size, float(size)))
+
+
 def test_the_interval_is_that_of_the_normal_law_for_many() -> None:
     generator = np.random.default_rng(1)
     shared = generator.normal(size=400)
     one, other = shared + 0.3 + generator.normal(0, 0.1, 400), shared
-    difference, low, high = bootstrap_difference(one, other, paired=True)
+    difference, low, high = bootstrap_difference(sums_of(one - other, 1))
     half = 1.96 * np.std(one - other) / 20
     assert (low, high) == pytest.approx((difference - half, difference + half), abs=0.003)
-    _, wide_low, wide_high = bootstrap_difference(one, other, paired=False)
+    _, wide_low, wide_high = bootstrap_difference(sums_of(one, 1), sums_of(other, 1))
     assert wide_high - wide_low > 5 * (high - low)
+
+
+@pytest.mark.parametrize("size", [1, 4, 25])
+def test_an_interval_knows_how_many_classes_there_are(size: int) -> None:
+    """Examples of one class that are answered alike count as one."""
+    answered = np.repeat(np.random.default_rng(2).random(400 // size) < 0.7, size).astype(float)
+    mean, low, high = bootstrap_difference(sums_of(answered, size))
+    half = 1.96 * np.sqrt(mean * (1 - mean) / (400 // size))
+    assert (low, high) == pytest.approx((mean - half, mean + half), abs=0.05 * half + 0.04)
+    assert high - low == pytest.approx(2 * half, rel=0.12)
+
+
+def test_classes_of_unequal_size_have_a_mean_of_their_own(
+    kind: DerivationType, task: Task[Sequences]
+) -> None:
+    dataset = task.dataset
+    classes = dataset.classes["static"]
+    [(largest, count)] = Counter(classes).most_common(1)
+    rows = dataset.rows["test"]
+    in_largest = np.array([classes[pair] == largest for pair in rows.pairs])
+    found = judged(kind, task, (rows.labels == 1) ^ (in_largest & (rows.sets == "static")))
+    assert found["static_accuracy"] == pytest.approx(1 - count / 20)
+    assert found["static_macro"] == pytest.approx(1 - 1 / len(set(classes)))
+    shares = np.array(list(Counter(classes).values())) / 20
+    assert found["effective_classes"] == pytest.approx(1 / np.sum(shares**2))
+    # One class decides, and the interval says so.
+    assert found["static_high"] - found["static_low"] > 0.5
+
+
+def test_a_seed_of_a_run_is_one_of_the_data(kind: DerivationType, tmp_path: Path) -> None:
+    text = "title = 'x'\nsteps = 2\ntrain = 20\nvalidation = 10\ntest = 10\nseed = {}\n"
+    made = {}
+    for own, of_run in ((0, 0), (0, 3), (3, 0)):
+        folder = tmp_path / f"of {own}"
+        folder.mkdir(exist_ok=True)
+        (folder / "mine.toml").write_text(text.format(own))
+        source = kind.source(folder)
+        made[own, of_run] = source.load(
+            "mine", snr_db=None, seed=of_run, protocol=Protocol.STRICT
+        ).fingerprint
+    assert made[0, 3] == made[3, 0] != made[0, 0]
 
 
 def test_the_probe_finds_a_leak_and_no_other() -> None:
@@ -331,6 +394,73 @@ def test_the_probe_finds_a_leak_and_no_other() -> None:
     labels = [1] * 20 + [0] * 20
     assert probe(right + wrong, labels, ["c [SEP] d [SEP] x", "c [SEP] d [SEP] y"]) == [True, False]
     assert probe(right, [1] * 20, ["c [SEP] d [SEP] y"]) == [True]
+
+
+@pytest.fixture(scope="module")
+def theirs() -> list[str]:
+    """Write lines in the authors' keys."""
+    settings = GeneratorSettings(steps=2)
+    made = [generate(settings, "theirs", index) for index in range(60)]
+    return [json.dumps(authors_record(one)) + "\n" for one in made]
+
+
+def test_examples_of_ones_own_are_split_perturbed_and_scored(
+    theirs: list[str], tmp_path: Path
+) -> None:
+    kind: Any = datatypes.find("derivation", ROOT / "datasets" / "derivation", tmp_path / "cache")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name, lines in (("train", theirs[:40]), ("test", theirs[40:])):
+        (folder / f"{name}.jsonl").write_text("".join(lines))
+    (tmp_path / "all.jsonl").write_text("".join(theirs))
+    packed = tmp_path / "all-packed.jsonl.gz"
+    packed.write_bytes(gzip.compress("".join(theirs).encode()))
+    for path, name in ((folder, "mine"), (tmp_path / "all.jsonl", "all"), (packed, "all-packed")):
+        source = kind.source(path)
+        assert source.names() == [name]
+        dataset = source.load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)
+        task = kind.task(dataset, "trees", Protocol.STRICT)
+        sizes = [len(part.targets) for part in (task.train, task.validation)]
+        static = dataset.rows["test"].sets == "static"
+        assert sum(sizes) + static.sum() == 120
+        assert set(dataset.rows["test"].sets) == {"static", "vr", "ee", "ar"}
+        found = judged(kind, task, dataset.rows["test"].labels)
+        assert found["static_accuracy"] == found["all_derivations"] == 1
+        assert found["effective_classes"] >= 1
+        assert kind.plots(dataset, [], PlotBudget(0)).html.count("<math>") == 3
+        again = kind.source(path).load(name, snr_db=None, seed=0, protocol=Protocol.STRICT)
+        assert again.fingerprint == dataset.fingerprint
+    with pytest.raises(UsageError, match="no dataset 'other'"):
+        kind.source(folder).load("other", snr_db=None, seed=0, protocol=Protocol.STRICT)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("title = 'x'\n", "line 1: no JSON"),
+        ("[]\n", "a record is an object"),
+        ("{}\n", "task is None"),
+        ("", "no example is in train, validation, test"),
+    ],
+)
+def test_a_file_of_examples_that_cannot_be_read_says_why(
+    content: str, says: str, tmp_path: Path
+) -> None:
+    kind: Any = datatypes.find("derivation", ROOT / "datasets" / "derivation", tmp_path / "cache")
+    file = tmp_path / "mine.jsonl"
+    file.write_text(content)
+    with pytest.raises(DataError, match=says) as caught:
+        kind.source(file).load("mine", snr_db=None, seed=0, protocol=Protocol.STRICT)
+    assert "TOML" not in str(caught.value)
+
+
+def test_tasks_are_not_mixed(theirs: list[str], tmp_path: Path) -> None:
+    kind: Any = datatypes.find("derivation", ROOT / "datasets" / "derivation", tmp_path / "cache")
+    settings = GeneratorSettings(task="differentiate")
+    other = json.dumps(record(calculation(settings, "mixed", 0), settings)) + "\n"
+    (tmp_path / "mine.jsonl").write_text("".join([*theirs, other]))
+    with pytest.raises(DataError, match="differentiate and of structured"):
+        load(kind, "mine", tmp_path / "mine.jsonl")
 
 
 @pytest.mark.usefixtures("dataset")
@@ -357,6 +487,13 @@ def test_a_run_leaves_a_record_with_all_scores(cache: Path, tmp_path: Path) -> N
     kept = read_labels(unpack_answers(results / str(records["echo"].answers)))
     flags = [flag for one in kept if one.set == "static" for flag in one.correct]
     assert flags.count(True) / len(flags) == records["echo"].metrics["static_accuracy"]
+    # Labels that were kept are scored again as the answer was.
+    older = records["echo"].model_copy(update={"metrics": {"static_accuracy": 0.5}})
+    again = rescored(older, Catalog(workspace), [results])
+    assert not again.left
+    assert again.after.metrics == records["echo"].metrics
+    assert set(again.changes) == set(records["echo"].metrics) - {"static_accuracy"}
+    assert "does not hold it" in rescored(older, Catalog(workspace), [tmp_path]).left
     bundle = tmp_path / "results.zip"
     write_bundle([results], bundle, methods={})
     with opened(bundle) as place:

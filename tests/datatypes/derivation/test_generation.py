@@ -6,14 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 import sympy
 from harness import ROOT
 
-from mdbench.datatypes.derivation.generation import generate
+from mdbench.datatypes.derivation.generation import _Draft, generate
 from mdbench.datatypes.derivation.operators import OPERATORS, PREMISES, apply, is_valid, replay
 from mdbench.datatypes.derivation.records import alpha_class, record
 from mdbench.datatypes.derivation.renaming import GREEK, LETTERS, names
@@ -86,6 +88,57 @@ def test_every_step_and_every_negative_is_true(steps: int) -> None:
     for one in derivations(steps)[:25]:
         assert falsehoods(one.steps) == []
         assert falsehoods((*one.context, *one.negatives)) == []
+
+
+OF_TWO_EQUATIONS = {"substitute_LHS_for_RHS", "substitute_RHS_for_LHS"}
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+def test_an_open_derivation_may_end_with_any_operator_but_a_premise(steps: int) -> None:
+    settings = GeneratorSettings(steps=steps, mode="open")
+    made = [generate(settings, "tests", index) for index in range(150)]
+    last = Counter(step.op for one in made for step in (one.final, *one.negatives))
+    possible = set(OPERATORS) - {"premise"} - (OF_TWO_EQUATIONS if steps == 2 else set())
+    assert set(last) == possible
+    assert min(last.values()) >= 3
+    for one in made[:40]:
+        replay(one)
+        assert not falsehoods(one.steps)
+        assert not falsehoods((*one.context, *one.negatives))
+    premises = [sum(step.op in PREMISES for step in one.context) for one in made]
+    assert max(premises) == steps - 1
+
+
+@pytest.mark.parametrize("steps", [2, 3, 4])
+def test_half_of_balanced_pairs_are_of_one_operator(steps: int) -> None:
+    settings = GeneratorSettings(steps=steps, negatives="balanced")
+    made = [generate(settings, "tests", index) for index in range(60)]
+    alike = [one.final.op == one.negatives[0].op for one in made]
+    assert 18 <= sum(alike) <= 42
+    for one in made[:20]:
+        replay(one)
+        assert is_closed(one.steps)
+        assert is_closed((*one.context, *one.negatives))
+        assert one.final.annotation != one.negatives[0].annotation
+
+
+@pytest.mark.parametrize("negatives", ["symmetric", "balanced", "authors"])
+def test_nothing_is_divided_by_what_is_known_to_be_0(negatives: str) -> None:
+    """A premise, its sides subtracted: what was f - g is 0, and so are its multiples."""
+    x, y = sympy.symbols("x y")
+    f = sympy.Function("f")(x)
+    steps = [Step("premise", (), None, (), f, sympy.sin(x)),
+             Step("minus", (1,), f, (), sympy.S.Zero, sympy.sin(x) - f)]  # fmt: skip
+    draft = _Draft(GeneratorSettings(negatives=negatives), Random(0), steps)
+    zero = sympy.sin(x) - f
+    for operand in (zero, -zero, x * zero, zero / y, zero**2, y * zero**3):
+        assert draft._applied("divide", (1,), operand) is None
+    for operand in (x, f, sympy.sin(x), f + sympy.sin(x), y * f):
+        assert draft._applied("divide", (1,), operand) is not None
+    drawn = [draft._annotation() for _ in range(3000)]
+    applied = [draft._applied(*each) for each in drawn if each and each[0] == "divide"]
+    assert len(applied) > 10
+    assert all(one is None or set(one.sides) != {sympy.S.Zero, sympy.S.One} for one in applied)
 
 
 def test_what_is_false_is_noticed() -> None:

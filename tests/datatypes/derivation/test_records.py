@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from eqverdict import limited_process
 from mdbench.datatypes.derivation import calculus, datasets
+from mdbench.datatypes.derivation.authors import authors_record, with_known_negative
 from mdbench.datatypes.derivation.calculus import (
     Calculation,
     calculate,
@@ -37,7 +38,6 @@ from mdbench.datatypes.derivation.datasets import (
 from mdbench.datatypes.derivation.generation import generate
 from mdbench.datatypes.derivation.operators import apply, is_valid, replay
 from mdbench.datatypes.derivation.records import (
-    authors_record,
     context_class,
     pieces,
     read_record,
@@ -61,6 +61,7 @@ from mdbench.datatypes.derivation.truth import agree
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 STRUCTURED = GeneratorSettings(steps=3)
@@ -542,7 +543,12 @@ def test_too_few_different_examples_are_an_error(
         )
     else:
         # One class alone, which is in the largest split.
-        line = {"record": {}, "split": "train", "rows": {"static": [["a", "b"], ["a", "b"]]}}
+        line = {
+            "record": {},
+            "class": "a",
+            "split": "train",
+            "rows": {"static": [["a", "b"], ["a", "b"]]},
+        }
         told = json.dumps({"examples": [line] * datasets._CHUNK})
         monkeypatch.setattr(limited_process, "_exchange", lambda *_: told)
     with pytest.raises(DataError, match=says) as caught:
@@ -571,3 +577,114 @@ def test_no_class_is_in_two_splits_and_pairs_stay_together() -> None:
 def test_a_child_makes_what_it_is_asked_for() -> None:
     found = answer({"settings": {"steps": 2}, "stream": "s1", "first": 5, "count": 2})
     assert [each["record"]["generator"]["index"] for each in found["examples"]] == [5, 6]
+
+
+def authors_file(tmp_path: Path, examples: Sequence[Derivation]) -> Path:
+    lines = [authors_record(one) for one in examples]
+    file = tmp_path / "theirs.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+def test_the_authors_form_is_read_back_to_the_same_texts(tmp_path: Path) -> None:
+    back = list(read_records(authors_file(tmp_path, derivations())))
+    assert len(back) == len(derivations())
+    for one, example in zip(back, derivations(), strict=True):
+        assert texts(one) == texts(example)
+        assert trees(one) == trees(example)
+        assert isinstance(one, Derivation)
+        known = with_known_negative(one)
+        assert known is not None
+        renewed = alternative_results(known)
+        assert renewed.final.sides == example.negatives[0].sides
+        assert renewed.negatives[0].sides == example.final.sides
+        assert renewed.final.annotation != example.final.annotation
+
+
+def test_a_candidate_that_nothing_gives_has_no_alternative_results() -> None:
+    [example, *_] = derivations()
+    line = authors_record(example)
+    line["srepr_negatives"] = ["Equality(Symbol('q'), Symbol('w'))"]
+    one = read_record(line)
+    assert isinstance(one, Derivation)
+    assert with_known_negative(one) is None
+    assert variable_renaming(one, 0) is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"srepr_derivation": None}, "no list of 2 to 50"),
+        ({"srepr_derivation": [["premise", "Symbol('x')"]]}, "no list of 2 to 50"),
+        ({"srepr_derivation": [["premise", "Symbol('x')"]] * 3}, "step 1: .* is no equation"),
+        ({"srepr_derivation": ["premise", "premise", "premise"]}, "step 1: .* no pair"),
+        ({"srepr_negatives": []}, "srepr_negatives is no list"),
+        ({"srepr_negatives": [7]}, "srepr_negatives is no list"),
+        ({"srepr_negatives": ["__import__('os')"]}, "is no equation"),
+        ({"srepr_negatives": ["Equality(Symbol('x'), open('x'))"]}, "'open' is not allowed"),
+        ({"positive_idxs": [9]}, "positive_idxs"),
+        ({"positive_idxs": "3"}, "positive_idxs"),
+        ({"positive_idxs": []}, "positive_idxs"),
+    ],
+)
+def test_a_line_of_the_authors_that_cannot_be_read_is_named(
+    changes: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    good = authors_record(derivations()[0])
+    file = tmp_path / "theirs.jsonl"
+    file.write_text(json.dumps(good) + "\n" + json.dumps(good | changes) + "\n")
+    with pytest.raises(DataError, match=f"line 2: .*{says}"):
+        list(read_records(file))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "says"),
+    [
+        (["adds", 1, "x"], "no operator 'adds'"),
+        (["add", 5, "x"], "step 5"),
+        (["add", "one", "x"], "takes numbers of steps"),
+        (["add", 1], "no operand"),
+        (["cos", 1, "nonsense{}"], "in no earlier equation"),
+        (["substitute_LHS_for_RHS", 1], "takes 2"),
+        ("premise", "nothing asks for"),
+    ],
+)
+def test_an_annotation_of_the_authors_that_cannot_be_is_named(annotation: Any, says: str) -> None:
+    data = authors_record(derivations()[0])
+    data["srepr_derivation"][-1][0] = annotation
+    with pytest.raises(DataError, match=says):
+        read_record(data)
+
+
+def test_calculus_in_the_authors_keys_is_refused_with_what_is_read() -> None:
+    data = authors_record(calculations("integrate")[0])
+    with pytest.raises(DataError, match="LaTeX alone is not read") as caught:
+        read_record(data)
+    assert "documented form" in caught.value.hint
+
+
+@pytest.mark.parametrize("task", ["structured", "differentiate"])
+def test_a_record_whose_latex_alone_was_changed_is_refused(task: str) -> None:
+    example: Any = derivations()[0] if task == "structured" else calculations(task)[0]
+    data = record(example, STRUCTURED if task == "structured" else CALCULUS[task])
+    places = [data["steps"][0]["lhs"], data["negatives"][0]["rhs"]] if task == "structured" else [
+        data["expression"], data["positive"], data["negatives"][0]]  # fmt: skip
+    for place in places:
+        before = place["latex"]
+        place["latex"] = before + " "
+        with pytest.raises(DataError, match="LaTeX and srepr differ"):
+            read_record(data)
+        place["latex"] = before
+    assert read_record(data) == example
+
+
+@pytest.mark.parametrize("cap", [10, 25])
+def test_no_class_has_more_than_its_cap(cap: int) -> None:
+    settings = GeneratorSettings(
+        steps=3, train=120, validation=40, test=40, class_cap=cap, premise_size=3
+    )
+    made = make_all(settings, processes=1)
+    for split, size in (("train", 60), ("validation", 20), ("test", 20)):
+        counts = Counter(made.classes[split])
+        assert sum(counts.values()) == len(made.records[split]) == size
+        assert max(counts.values()) <= -(-cap * size // 100)
