@@ -423,9 +423,9 @@ def test_what_was_mistyped_is_named_with_where_to_look(
         ("mdbench run --data-type srsd --dataset feynman-i.1", None),
         ("mdbench run --data-type surf", {"surface"}),
         ("mdbench plan --protocol p", {"published"}),
-        ("mdbench check oper", {"operon"}),
+        ("mdbench check opero", {"operon"}),
         ("mdbench show --as py", {"python"}),
-        ("mdbench predict --algorithm oper", {"operon"}),
+        ("mdbench predict --algorithm opero", {"operon"}),
     ],
 )
 def test_a_shell_completes_what_is_typed(

@@ -89,7 +89,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         work: float | None = 10.0,
         timeout: float | None = None,
         seed: int = 0,
-        runtime: str = "auto",
+        runtime: str | None = None,
         folder: str | None = None,
         progress: bool = True,
     ) -> None:
@@ -158,14 +158,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         method = self._method()
         self._say_what_is_installed(method)
         folder = self._folder()
-        limits: dict[str, Any] = {"work": self.work, "timeout": self.timeout}
+        asked = {"work": self.work, "timeout": self.timeout, "runtime": self.runtime}
+        limits: dict[str, Any] = asked
         results = run(
             self.method,
             self.data_type,
             say=None if self.progress else _nothing,
             result_dir=str(folder),
             seeds=self.seed,
-            runtime=self.runtime,
             n_jobs=1,
             **{name: value for name, value in limits.items() if value is not None},
             **options,

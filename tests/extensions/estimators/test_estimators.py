@@ -50,8 +50,9 @@ KINDS = 'data_types = ["ode", "real", "pde"]'
 
 
 @pytest.fixture
-def methods(command_line: Workspace) -> Workspace:
+def methods(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """Return a workspace with a linear method for all kinds of data, and one that fails."""
+    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
     for name, adapter in (("lines", LEAST_SQUARES), ("broken", "raise RuntimeError('no')")):
         folder = add_method(command_line, name, adapter)
         text = (folder / "method.toml").read_text(encoding="utf-8")
