@@ -11,8 +11,8 @@ from bundles import read_bundle
 from edition_results import predictors
 from findings import BASELINES, marks
 
+from mdbench.cli.editions import INDEX, make_index
 from mdbench.records import PACKED
-from mdbench.reports.editions import INDEX, make_index
 
 _RESULTS: Final = Path(__file__).resolve().parent.parent / "docs" / "results"
 _FILE: Final = Path("mdbench", "reports", INDEX.name)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from mdbench.cli.editions import EditionIndex, Standing, rule_of
 from mdbench.cli.options import Exit
 from mdbench.drawing.numbers import percent
 from mdbench.errors import UsageError, counted, did_you_mean
 from mdbench.installation import command
 from mdbench.records.files import parse_records, read_content, results_files
-from mdbench.reports.editions import EditionIndex, Standing, rule_of
 from mdbench.workspace import write_whole
 
 if TYPE_CHECKING:

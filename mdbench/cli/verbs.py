@@ -59,10 +59,13 @@ REMOVED: Mapping[str, str] = {
 """Verbs of earlier versions, and what is typed instead."""
 MORE = "More"
 """The heading of verbs that are not the core's."""
+_LINE = 46
+"""Characters of a list of verbs on the first page."""
 FURTHER = {
-    *("study", "probe", "watch", "predict", "rescore", "reproduce", "combine", "export", "help")
+    *("study", "probe", "watch", "predict", "rescore", "reproduce", "combine", "export", "help"),
+    "refit",
 }
-"""Verbs of the core that are not on the first page of the help."""
+"""Verbs that are not on the first page of the help."""
 VERBS = Door(
     "mdbench.verbs",
     "verb",
@@ -102,12 +105,18 @@ def option_moved_to(words: Sequence[str]) -> str | None:
     return next(map(MOVED_OPTIONS.reference, moved), None)
 
 
+def _listed(verbs: Sequence[str]) -> str:
+    """Return the verbs of a group for one line of 60 characters."""
+    text = ", ".join(verbs)
+    return text if len(text) <= _LINE else f"{text[:_LINE].rpartition(',')[0]}, ..."
+
+
 def first_page() -> dict[str, list[tuple[str, str]]]:
     """Return the headings of the first page of the help, with names and lines of verbs below."""
     page = _core_page(FURTHER)
     for name in verbs_of():
-        if name not in VERBS.core:
-            line = line_of(name) if name in VERBS else ", ".join(verbs_of(name))
+        if name not in VERBS.core and name not in FURTHER:
+            line = line_of(name) if name in VERBS else _listed(verbs_of(name))
             page.setdefault(MORE, []).append((name, line))
     return {heading: rows for heading, rows in page.items() if rows}
 

@@ -9,9 +9,9 @@ import pytest
 from reporting import EXAMPLE, data
 
 from mdbench.cli import main
+from mdbench.cli.editions import EditionIndex
 from mdbench.cli.place import run_hint, short_place
 from mdbench.records import Record
-from mdbench.reports.editions import EditionIndex
 
 if TYPE_CHECKING:
     from pathlib import Path

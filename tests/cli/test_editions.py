@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from reporting import EXAMPLE, data
 
+from mdbench.cli.editions import INDEX, EditionIndex, Standing, make_index, verdicts_of
 from mdbench.records import Record
-from mdbench.reports.editions import INDEX, EditionIndex, Standing, make_index, verdicts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
