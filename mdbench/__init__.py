@@ -35,9 +35,10 @@ def __getattr__(name: str) -> object:
     # On first use: what they need takes a second to import.
     from mdbench.doors import PYTHON  # noqa: PLC0415 - likewise
 
-    if name not in __all__ and (name.startswith("_") or name not in PYTHON):
+    added = name not in __all__
+    if added and (name.startswith("_") or name not in PYTHON):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in (*_COMPUTES, *PYTHON.names()) and not _warned and (names := unset()):
+    if (added or name in _COMPUTES) and not _warned and (names := unset()):
         _warned.append(name)
         from warnings import warn  # noqa: PLC0415 - likewise
 
@@ -49,7 +50,7 @@ def __getattr__(name: str) -> object:
             f"{', '.join(names)} ({page('reproducibility')}).",
             stacklevel=2,
         )
-    if name not in __all__:
+    if added:
         return PYTHON.load(name)
     from importlib import import_module  # noqa: PLC0415 - likewise
 

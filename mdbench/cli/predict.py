@@ -120,16 +120,7 @@ def prediction(
     console
         Where it is shown that an integration ended early.
     """
-    answers_by_case = answers_of(places, name, algorithm, wanted=wanted)
-    systems = sorted({system for system, _ in answers_by_case})
-    if len(systems) > 1:
-        raise UsageError(
-            f"There are answers of {len(systems)} datasets: {', '.join(systems[:5])}"
-            f"{', ...' * (len(systems) > 5)}.",  # noqa: PLR2004
-            f"Name one: mdbench predict {systems[0]}",
-        )
-    answers, _ = next(iter(answers_by_case.values()))
-    answer = answers[0]
+    answer = best_answer(places, name, algorithm, wanted=wanted)
     system = states_of(answer)
     if system.rates:
         names, rows, columns = _integrated(answer, system, asked, console)
@@ -138,6 +129,41 @@ def prediction(
     for line in _unknown_values(answer, columns):
         console.print(f"[yellow]{escape(line)}[/]", soft_wrap=True)
     return Prediction(names, rows, answer.method)
+
+
+def best_answer(
+    places: Sequence[Path],
+    name: str | None,
+    algorithm: Sequence[str],
+    *,
+    wanted: RecordFilter = ALL,
+    verb: str = "predict",
+    more: str = "",
+) -> Record:
+    """Return the best answer of the one dataset that is asked for.
+
+    Parameters
+    ----------
+    places, name, algorithm, wanted
+        As `answers_of`.
+    verb, more
+        What is typed before and behind one dataset, for the message where there are several.
+
+    Raises
+    ------
+    UsageError
+        If there is not one dataset with an answer.
+    """
+    answers_by_case = answers_of(places, name, algorithm, wanted=wanted)
+    systems = sorted({system for system, _ in answers_by_case})
+    if len(systems) > 1:
+        raise UsageError(
+            f"There are answers of {len(systems)} datasets: {', '.join(systems[:5])}"
+            f"{', ...' * (len(systems) > 5)}.",  # noqa: PLR2004
+            f"Name one: mdbench {verb} {systems[0]}{more}",
+        )
+    answers, _ = next(iter(answers_by_case.values()))
+    return answers[0]
 
 
 def _unknown_values(one: Record, columns: Mapping[str, Array]) -> Iterator[str]:

@@ -78,7 +78,7 @@ def generate(settings: GeneratorSettings, stream: str, index: int) -> Derivation
     last = None
     for number in range(_MOST_PREFIXES):
         if settings.mode == "open" and number % _TRIES_FOR_LAST == 0:
-            # Some can hardly ever be applied: drawn anew each time, they would be hardly ever last.
+            # Some can hardly ever be applied: drawn for each try, they would seldom be last.
             last = rng.choice(_FINAL if settings.steps > 2 else _FINAL_OF_TWO)  # noqa: PLR2004
         drawn = _attempt(settings, rng, alike, last)
         if drawn is not None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mdbench import datatypes
-from mdbench.cli.results import answers_of, places_and_name
+from mdbench.cli.predict import best_answer
+from mdbench.cli.results import places_and_name
 from mdbench.data.columns import OwnNames, equation_names
 from mdbench.data.csv import read_columns
 from mdbench.errors import UsageError, did_you_mean
@@ -64,15 +65,7 @@ def refit_answer(
         If there is no such answer, or a column is missing.
     """
     places, name = places_and_name(what, folders)
-    answers_by_case = answers_of(places, name, algorithm)
-    systems = sorted({system for system, _ in answers_by_case})
-    if len(systems) > 1:
-        raise UsageError(
-            f"There are answers of {len(systems)} datasets: {', '.join(systems[:3])}, ...",
-            f"Name one: mdbench refit {systems[0]} {data}",
-        )
-    answers, _ = next(iter(answers_by_case.values()))
-    record = answers[0]
+    record = best_answer(places, name, algorithm, verb="refit", more=f" {data}")
     labels, table = read_columns(data)
     columns = dict(zip(labels, table.T, strict=True))
     columns = dict(zip(equation_names(labels), table.T, strict=True)) | columns

@@ -106,7 +106,7 @@ class Scene:
         return rows
 
     def audit(self, name: str, key: str = "alice", share: float = 1.0) -> Path:
-        """Run a sample of a bundle again, and sign what came of it."""
+        """Run a sample of a bundle again, and sign the result."""
         out = Path(f"audit-of-{name}-by-{key}.json")
         line = ["registry", "audit", f"{name}.zip", "--sample", str(share), "--sign", key]
         assert main([*line, "--n-jobs", "1", "--out", str(out)]) in {0, Exit.NOT_AS_WISHED}
