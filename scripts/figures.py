@@ -7,11 +7,12 @@ import json
 import re
 from pathlib import Path
 
+from result_blocks import standalone
+
 from mdbench.datatypes import find
 from mdbench.datatypes.base import PlotBudget, PlottedAnswer
 from mdbench.datatypes.facts import Protocol
 from mdbench.workspace import Workspace
-from results import standalone
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = {

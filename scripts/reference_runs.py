@@ -89,6 +89,7 @@ class StudyRun(NamedTuple):
 
 
 STUDIES = {
+    "edition-2-long": StudyRun(("studies/edition-2-long.toml",), "srsd", "edition-2.md"),
     "edition-1": StudyRun(("studies/edition-1.toml",), "ode", "edition-1.md"),
     "laws-of-edition-1": StudyRun(
         ("studies/edition-1.toml",), "srsd", "results-srsd.md", "edition"
