@@ -423,7 +423,7 @@ def _loses_a_part(model: Model, shifts: Array) -> bool:
 
 
 def constant_shift(
-    values: ConstantMatcher, written: Node, *, fixed: str = ""
+    values: ConstantMatcher, written: Node, *, fixed: str | None = "", nearby: bool = True
 ) -> MatchResult | None:
     """Return by how much the constants of a writing of the truth have to move to give the answer.
 
@@ -435,7 +435,10 @@ def constant_shift(
     written
         The writing.
     fixed
-        The text of a number in it that does not move.
+        The text of a number in it that does not move; None for a writing that counts only where
+        none of its constants can stand in for others.
+    nearby
+        Whether only what a few steps reach is looked for.
 
     Returns
     -------
@@ -443,7 +446,7 @@ def constant_shift(
         The largest share of a constant, and the truth with those constants; None where the answer
         cannot be brought to that form.
     """
-    truth = parametrize(written, named=False, fixed=fixed)
+    truth = parametrize(written, named=False, fixed=fixed or "")
     usable = np.isfinite(values.true_values) & np.isfinite(values.values)
     n = len(truth.start)
     if not 0 < n <= _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):
@@ -455,7 +458,11 @@ def constant_shift(
         slopes = truth.slopes(columns, truth.start) / sizes[:, None]
     slopes = slopes[np.isfinite(slopes).all(axis=1)]
     rank = int(np.linalg.matrix_rank(slopes, rtol=1e-8)) if len(slopes) else 0
-    everywhere = fit_parametric(truth, columns, wanted, truth.start, list(range(n)), nearby=True)
+    if fixed is None and rank < n:
+        return None
+    everywhere = fit_parametric(
+        truth, columns, wanted, truth.start, list(range(n)), nearby=nearby
+    )
     # With all free to move, none moves farther than where some stand still, or not by much.
     if everywhere is None or np.max(np.abs(everywhere / truth.start - 1)) > _FARTHEST_TOGETHER:
         return None
@@ -465,7 +472,7 @@ def constant_shift(
     for free in map(list, islice(combinations(seen.tolist(), rank), _MOST_GAUGES)):
         if rank < n and np.linalg.matrix_rank(slopes[:, free], rtol=1e-8) < rank:
             continue
-        constants = fit_parametric(truth, columns, wanted, truth.start, free, nearby=True)
+        constants = fit_parametric(truth, columns, wanted, truth.start, free, nearby=nearby)
         if constants is not None:
             shift = float(np.max(np.abs(constants / truth.start - 1), initial=0.0))
             values.is_close = values.is_close or shift <= TOLERANCE * (1 + ROUNDED**0.5)

@@ -336,6 +336,8 @@ class _Comparison:
             if moved is not None and moved.relation is Equivalence.SAME:
                 return moved
             others += [] if moved is None else [moved]
+        if (own := self._moved_as_given()) is not None:
+            return own
         if others:
             return MatchResult(Equivalence.OTHER_CONSTANTS, min(map(_error, others)))
         if (printed := self._as_printed()) is not None:
@@ -403,6 +405,22 @@ class _Comparison:
         if any(_units_matter(form) for _, form in self.true_forms):
             return self._moved_in_natural_units() or best
         return best
+
+    def _moved_as_given(self) -> MatchResult | None:
+        """Move the constants of the truth in the writing that its suite gives it.
+
+        A writing counts where none of its constants can stand in for others, and a polynomial is
+        always multiplied out.  A factor in a logarithm is an intercept, whatever it is written as.
+        """
+        if is_polynomial(self.t) or "log" in self.truth:
+            return None
+        match = constant_shift(
+            self.values,
+            with_one_number(self.values.truth),
+            fixed=None,
+            nearby=not self._has_its_skeleton(),
+        )
+        return match if match is not None and match.relation is Equivalence.SAME else None
 
     def _writings(self) -> Iterator[Node]:
         """Yield the shortest writings of the truth's forms.

@@ -248,6 +248,8 @@ def _factors(node: Node) -> tuple[float, list[tuple[str, Node]]]:
             number, factors = _factors(node.first)
             for symbol, operand in node.rest:
                 other, more = _factors(operand)
+                if symbol == "/" and not other:
+                    return 1.0, [("*", node)]  # no number is before what has no value
                 number = number * other if symbol == "*" else number / other
                 turned = {"*": "/", "/": "*"} if symbol == "/" else {"*": "*", "/": "/"}
                 factors = [*factors, *((turned[sign], part) for sign, part in more)]

@@ -236,3 +236,36 @@ def test_moved_constants_of_the_truths_of_all_suites() -> None:
         law = pair.law
         answer = compare([law.text], [pair.prediction], law.names, domain=law.ranges).verdict
         assert (answer is Verdict.IDENTIFIED) is pair.identified, (law.text, pair.prediction)
+
+
+AS_WRITTEN = {
+    "0.7*({a} + x)/({b} + x) - 0.4*x/(0.3 + x)": (1.0, 1.19),
+    "{a} - tanh(x**2 + {b}*y**2 - 4)": (1.0, 1.5),
+    "sin({a}*x) + 0.5*sin({b}*x) + 0.3*sin(8*x)": (2.0, 4.0),
+    "({a} + y*cos({b}*x))*sin(x)": (5.0, 0.5),
+    "sqrt({a} + (x*y*x**{b})**2)*y": (0.29, 1.7),
+}
+"""Laws with constants that their shortest form does not have."""
+
+
+@pytest.mark.parametrize("law", AS_WRITTEN)
+def test_the_constants_of_a_law_as_it_is_written_count(law: str) -> None:
+    a, b = AS_WRITTEN[law]
+    truth = law.format(a=a, b=b)
+    for first, second in product((0.97, 1.0, 1.03), repeat=2):
+        answer = law.format(a=round(a * first, 9), b=round(b * second, 9))
+        assert verdict(truth, answer) is Verdict.IDENTIFIED, (truth, answer)
+    for first, second in ((1.12, 1.0), (1.0, 1.12)):
+        answer = law.format(a=round(a * first, 9), b=round(b * second, 9))
+        assert verdict(truth, answer) is not Verdict.IDENTIFIED, (truth, answer)
+
+
+def test_constants_that_stand_in_for_others_do_not_count_as_they_are_written() -> None:
+    # 0.5*(x + 2*y) and 0.522*(x + 1.92*y): multiplied out both constants are within 5 %.
+    assert verdict("0.5*(sin(x) + 2*y)", "0.522*(sin(x) + 1.92*y)") is Verdict.IDENTIFIED
+    assert verdict("0.5*(x + 2*y*x)", "0.54*x + 1.04*y*x") is Verdict.DIFFERENT
+    assert verdict("(0.5*x + 1)/(1 + x)", "(0.54*x + 1.08)/(1.08 + 1.08*x)") is Verdict.IDENTIFIED
+
+
+def test_a_truth_that_divides_by_zero_is_scored() -> None:
+    assert verdict("x/(0.0*y) + sin(y)", "x + sin(y)") is not Verdict.IDENTIFIED
