@@ -19,8 +19,13 @@ import numpy as np
 
 from mdbench.api import run
 from mdbench.errors import MdbenchError, UsageError, did_you_mean
+from mdbench.extensions.estimators.adapted import ADAPTED, adapt
 from mdbench.extensions.estimators.answers import Equations, Front
-from mdbench.methods import Method, discover, find
+from mdbench.extensions.estimators.choices import choose
+from mdbench.extensions.estimators.shapes import read_shapes
+from mdbench.extensions.estimators.structures import read_guess
+from mdbench.extensions.estimators.vocabulary import Wishes
+from mdbench.methods import Method, discover, find, more_folders
 from mdbench.records import read_folder
 from mdbench.runtimes.environments.venvs import installed_mb
 from mdbench.workspace import Workspace
@@ -57,8 +62,11 @@ except ImportError:
 
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
+    from mdbench.extensions.estimators.experiments import Experiment
     from mdbench.records import Record
 
 __all__ = ["Estimator", "FitError", "name_of"]
@@ -92,6 +100,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         runtime: str | None = None,
         folder: str | None = None,
         progress: bool = True,
+        operators: str | Sequence[str] | None = None,
+        library: str | Sequence[str] | None = None,
+        degree: int | None = None,
+        guess: str | Mapping[str, str] | None = None,
+        shape: str | Sequence[str] | None = None,
     ) -> None:
         self.method = method
         self.work = work
@@ -100,6 +113,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         self.runtime = runtime
         self.folder = folder
         self.progress = progress
+        self.operators = operators
+        self.library = library
+        self.degree = degree
+        self.guess = guess
+        self.shape = shape
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called, as scikit-learn asks for it."""
@@ -117,14 +135,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
 
     def _method(self) -> Method:
         algorithms = Workspace.find().algorithms
-        if self.method not in discover(algorithms):
+        try:
+            method = find(self.method, algorithms)
+        except UsageError as error:  # only now all methods' files are read
             names = sorted(
                 name
-                for name, one in discover(algorithms).items()
-                if isinstance(one, Method) and self.data_type in one.spec.data_types
+                for name, other in discover(algorithms).items()
+                if isinstance(other, Method) and self.data_type in other.spec.data_types
             )
-            raise UsageError(f"method is {self.method!r}.", did_you_mean(str(self.method), names))
-        method = find(self.method, algorithms)
+            raise UsageError(
+                f"method is {self.method!r}.", did_you_mean(str(self.method), names)
+            ) from error
         if self.data_type not in method.spec.data_types or not method.spec.equations:
             kinds = ", ".join(method.spec.data_types)
             raise UsageError(
@@ -156,20 +177,27 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
             If the method gives no equation.
         """
         method = self._method()
+        wishes = Wishes.of(self.operators, self.library, self.degree)
+        folders = []
+        if wishes.options:
+            method = adapt(method, self.data_type, wishes, Workspace.find().home / ADAPTED)
+            folders = [str(method.folder.parent)]
         self._say_what_is_installed(method)
         folder = self._folder()
         asked = {"work": self.work, "timeout": self.timeout, "runtime": self.runtime}
         limits: dict[str, Any] = asked
-        results = run(
-            self.method,
-            self.data_type,
-            say=None if self.progress else _nothing,
-            result_dir=str(folder),
-            seeds=self.seed,
-            n_jobs=1,
-            **{name: value for name, value in limits.items() if value is not None},
-            **options,
-        )
+        with more_folders(folders):
+            results = run(
+                method.name,
+                self.data_type,
+                say=None if self.progress else _nothing,
+                result_dir=str(folder),
+                seeds=self.seed,
+                n_jobs=1,
+                save_pareto=True,
+                **{name: value for name, value in limits.items() if value is not None},
+                **options,
+            )
         [key] = results["key"]
         record = next(one for _, one in read_folder(folder) if one.key == key)
         if not (record.answered and record.equations):
@@ -181,6 +209,32 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         self.front_ = Front.of(record)
         self.equations_ = Equations(record, self.front_)
         return record
+
+    def _choose(
+        self,
+        records: Sequence[Record],
+        experiment: Experiment,
+        targets: Sequence[str],
+        names: Sequence[str],
+        *,
+        always: bool = False,
+        by_run: bool = False,
+    ) -> None:
+        """Choose by likelihood where a guess, a shape, or what `always` says asks for it."""
+        self.__dict__.pop("choice_", None)
+        if self.guess is None and self.shape is None and not always:
+            return
+        self.choice_ = choose(
+            records,
+            targets,
+            experiment,
+            names=names,
+            guess=None if self.guess is None else read_guess(self.guess, targets),
+            shapes=() if self.shape is None else read_shapes(self.shape, targets, names),
+            by_run=by_run,
+        )
+        answer = self.record_.model_copy(update={"equations": self.choice_.options[0].equations})
+        self.equations_ = Equations(answer, self.front_)
 
     def _say_what_is_installed(self, method: Method) -> None:
         spec = method.spec

@@ -8,22 +8,32 @@ from warnings import catch_warnings, simplefilter, warn
 import numpy as np
 import pandas as pd
 
-from mdbench import datatypes
-from mdbench.data.columns import OwnNames
-from mdbench.errors import UsageError
+from mdbench.errors import UsageError, counted, did_you_mean
 from mdbench.extensions.estimators.base import Estimator, name_of
+from mdbench.extensions.estimators.experiments import Motion, Run, errors_of
 from mdbench.extensions.estimators.pictures import Curve, picture
+from mdbench.extensions.estimators.refit import refit_dynamics
+from mdbench.extensions.estimators.solutions import Solver
+from mdbench.extensions.estimators.structures import Structure
 from mdbench.reports.systems import states_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
+
+    from mdbench.extensions.estimators.experiments import Fitted
+    from mdbench.extensions.estimators.refit import Refit
+    from mdbench.records import Record
 
     Array = NDArray[np.float64]
 
 __all__ = ["Dynamics"]
 _TIME = "t"
+COMMON, BY_RUN = "common", "by run"
+"""Whether runs have constants for themselves."""
+_ALONE = 3
+"""Runs that a method is given by themselves, too, where runs may have constants of their own."""
 _DRAWN = 3
 """The most states that are drawn."""
 
@@ -35,13 +45,20 @@ class Dynamics(Estimator):
     ----------
     method
         A method for systems in time: ``mdbench list --data-type ode`` shows them.
-    work, timeout, seed, runtime, folder, progress
+    work, timeout, seed, runtime, folder, progress, operators, library, degree, guess, shape
         As in `Regressor`.
+    constants
+        ``"common"``: the same in all runs.  ``"by run"``: likelihood chooses which ones each run
+        has for itself, and the method is given the first runs by themselves, too.
 
     Attributes
     ----------
-    equations_, front_, record_
-        As in `Regressor`; an equation for each state.
+    equations_, front_, choice_, record_
+        As in `Regressor`; an equation for each state, with the constants of the first run.
+    constants_ : pandas.DataFrame
+        The constants of each run, with standard errors.
+    uncertainty_ : Refit
+        The constants with standard errors.
     states_ : tuple of str
         The names of the states.
 
@@ -71,6 +88,12 @@ class Dynamics(Estimator):
         runtime: str | None = None,
         folder: str | None = None,
         progress: bool = True,
+        operators: str | Sequence[str] | None = None,
+        library: str | Sequence[str] | None = None,
+        degree: int | None = None,
+        guess: str | Mapping[str, str] | None = None,
+        shape: str | Sequence[str] | None = None,
+        constants: str = COMMON,
     ) -> None:
         super().__init__(
             method,
@@ -80,13 +103,21 @@ class Dynamics(Estimator):
             runtime=runtime,
             folder=folder,
             progress=progress,
+            operators=operators,
+            library=library,
+            degree=degree,
+            guess=guess,
+            shape=shape,
         )
+        self.constants = constants
 
     def fit(
         self,
         t: Any,
         x: Any,
         inputs: Any = None,
+        *,
+        sigma: Any = None,
     ) -> Self:
         """Find the equations.
 
@@ -99,6 +130,9 @@ class Dynamics(Estimator):
             runs.
         inputs
             What acts on the states from outside, in the same form.
+        sigma
+            Standard errors of the states: one, one for each state, or one for each value; a list
+            for runs.  They do not reach the method; candidates are chosen by them.
 
         Raises
         ------
@@ -115,21 +149,83 @@ class Dynamics(Estimator):
             if not several
             else list(zip(t, x, [None] * len(x) if inputs is None else inputs, strict=True))
         )
-        tables = [_table(*one) for one in runs]
+        tables = [_table(*run) for run in runs]
         driven = tables[0][1]
         options: dict[str, Any] = {"inputs": ",".join(driven)} if driven else {}
         data = [table for table, _ in tables]
-        record = self._run(
-            data=data if several else data[0],
+        self._check_constants()
+        record = self._find(data, options)
+        records = [record]
+        if self.constants == BY_RUN:
+            records += [self._find([table], options) for table in data[:_ALONE] if several]
+            self.record_ = record
+        self.states_ = states_of(record).states
+        self.inputs_ = tuple(driven)
+        self._first = data[0]
+        self._solver = Solver(record, self.states_, self.inputs_)
+        errors = list(sigma) if several and isinstance(sigma, list | tuple) else [sigma] * len(data)
+        self._runs = [self._run_of(table, error) for table, error in zip(data, errors, strict=True)]
+        self._choose(
+            *(records, Motion(tuple(self._runs), self._solver), self.states_),
+            [*self.states_, *self.inputs_],
+            always=sigma is not None or self.constants == BY_RUN,
+            by_run=self.constants == BY_RUN,
+        )
+        return self
+
+    def _check_constants(self) -> None:
+        if self.constants not in (COMMON, BY_RUN):
+            raise UsageError(
+                f"constants is {self.constants!r}.", did_you_mean(self.constants, [COMMON, BY_RUN])
+            )
+
+    def _find(self, data: list[pd.DataFrame], options: Mapping[str, Any]) -> Record:
+        return self._run(
+            data=data if len(data) > 1 else data[0],
             name=name_of(*(table.to_numpy() for table in data)),
             holdout="none",
             time=_TIME,
             **options,
         )
-        self.states_ = states_of(record).states
-        self.inputs_ = tuple(driven)
-        self._first = data[0]
-        return self
+
+    def _run_of(self, table: pd.DataFrame, sigma: Any) -> Run:
+        states = table[list(self.states_)].to_numpy()
+        return Run(
+            {name: table[name].to_numpy() for name in (*self.states_, *self.inputs_)},
+            states,
+            errors_of(sigma, states.shape),
+            table[_TIME].to_numpy(),
+            table[list(self.inputs_)].to_numpy() if self.inputs_ else None,
+        )
+
+    @property
+    def constants_(self) -> pd.DataFrame:
+        """The constants of each run, and their standard errors, as columns of a table."""
+        self._fitted()
+        if not hasattr(self, "choice_"):
+            return self._constants_of(self._refitted())
+        return self._constants_of(self.choice_.fitted)
+
+    def _refitted(self) -> Fitted:
+        names = [*self.states_, *self.inputs_]
+        structure = Structure.of(list(self.equations_), names)
+        return Motion(tuple(self._runs), self._solver).suited(structure).fit(structure)
+
+    def _constants_of(self, fitted: Fitted) -> pd.DataFrame:
+        columns: dict[str, Array] = {}
+        for place, label in enumerate(fitted.structure.letters):
+            name = label if label not in columns else f"{label} ({place})"
+            columns[name] = fitted.constants[:, place]
+            columns[f"± {name}"] = fitted.errors[:, place]
+        index = pd.RangeIndex(len(fitted.constants), name="run")
+        return pd.DataFrame(columns, index=index)
+
+    @property
+    def uncertainty_(self) -> Refit:
+        """The constants with standard errors, by maximum likelihood of the samples."""
+        self._fitted()
+        names = [*self.states_, *self.inputs_]
+        return refit_dynamics(list(self.equations_), names, self._runs, self._solver)
 
     def _picture(self) -> str:
         table = self._first
@@ -151,6 +247,8 @@ class Dynamics(Estimator):
         x0: ArrayLike | Mapping[str, float],
         t: ArrayLike,
         inputs: ArrayLike | pd.DataFrame | None = None,
+        *,
+        run: int = 0,
     ) -> pd.DataFrame:
         """Integrate the equations from a start.
 
@@ -162,6 +260,8 @@ class Dynamics(Estimator):
             The times to return, (times,), increasing.
         inputs
             Their values at these times, (times,) or (times, inputs), for equations with inputs.
+        run
+            The run whose constants are used, where runs have constants for themselves.
 
         Returns
         -------
@@ -174,20 +274,27 @@ class Dynamics(Estimator):
         UsageError
             If a start or an input is missing.
         """
-        record = self._fitted()
+        self._fitted()
         times = np.asarray(t, dtype=float)
         start = self._start(x0)
-        names = OwnNames(record.names)
-        driven = self._inputs(inputs, len(times), names) if self.inputs_ else None
-        own = {f"u{place}": state for place, state in enumerate(self.states_)}
-        texts = OwnNames({**record.names, **own}).all_internal(self.equations_)
-        states, why = datatypes.classes(["ode"])[0].integrate(
-            texts, times, start, driven, record.options
-        )
+        driven = self._inputs(inputs, len(times)) if self.inputs_ else None
+        texts = list(self.equations_)
+        if run:
+            texts = self._run_texts(run)
+        states, why = self._solver.solve(texts, times, start, driven)
         if why:
             warn(f"the solution ended early: {why}", RuntimeWarning, stacklevel=2)
         index = pd.Index(times[: len(states)], name=_TIME)
         return pd.DataFrame(states, columns=list(self.states_), index=index)
+
+    def _run_texts(self, run: int) -> list[str]:
+        fitted = self.choice_.fitted if hasattr(self, "choice_") else None
+        count = 1 if fitted is None else len(fitted.constants)
+        if fitted is None or not 0 <= run < count:
+            raise UsageError(
+                f"run is {run}.", f"There {'is' if count == 1 else 'are'} {counted(count, 'run')}."
+            )
+        return fitted.texts(run)
 
     def _start(self, x0: ArrayLike | Mapping[str, float]) -> Array:
         if isinstance(x0, dict):
@@ -203,7 +310,7 @@ class Dynamics(Estimator):
             )
         return start
 
-    def _inputs(self, inputs: Any, count: int, names: OwnNames) -> Array:
+    def _inputs(self, inputs: Any, count: int) -> Array:
         wanted = ", ".join(self.inputs_)
         if inputs is None:
             raise UsageError("inputs are missing.", f"Give {wanted} at each time.")
@@ -212,10 +319,7 @@ class Dynamics(Estimator):
         values = np.asarray(inputs, dtype=float).reshape(count, -1)
         if values.shape[1] != len(self.inputs_):
             raise UsageError(f"inputs has {values.shape[1]} columns.", f"Give {wanted}.")
-        places = [int(names.internal(name)[1:]) for name in self.inputs_]
-        ordered = np.zeros((count, 1 + max(places)))
-        ordered[:, places] = values
-        return ordered
+        return values
 
 
 def _table(t: Any, x: Any, inputs: Any) -> tuple[pd.DataFrame, list[str]]:

@@ -10,7 +10,7 @@ from mdbench.errors import UsageError
 from mdbench.extensions.estimators.base import Estimator, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -28,7 +28,7 @@ class Fields(Estimator):
     ----------
     method
         A method for fields: ``mdbench list --data-type pde`` shows them.
-    work, timeout, seed, runtime, folder, progress
+    work, timeout, seed, runtime, folder, progress, library, degree
         As in `Regressor`.
 
     Attributes
@@ -66,6 +66,11 @@ class Fields(Estimator):
         runtime: str | None = None,
         folder: str | None = None,
         progress: bool = True,
+        operators: str | Sequence[str] | None = None,
+        library: str | Sequence[str] | None = None,
+        degree: int | None = None,
+        guess: str | Mapping[str, str] | None = None,
+        shape: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__(
             method,
@@ -75,6 +80,11 @@ class Fields(Estimator):
             runtime=runtime,
             folder=folder,
             progress=progress,
+            operators=operators,
+            library=library,
+            degree=degree,
+            guess=guess,
+            shape=shape,
         )
 
     def fit(
