@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import weakref
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -26,7 +27,8 @@ from mdbench.extensions.estimators.shapes import read_shapes
 from mdbench.extensions.estimators.structures import read_guess
 from mdbench.extensions.estimators.vocabulary import Wishes
 from mdbench.methods import Method, discover, find, more_folders
-from mdbench.records import read_folder
+from mdbench.records import results_files
+from mdbench.records.files import read_records
 from mdbench.runtimes.environments.venvs import installed_mb
 from mdbench.workspace import Workspace
 
@@ -63,9 +65,11 @@ except ImportError:
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
+    from mdbench.extensions.estimators.choices import Choice
     from mdbench.extensions.estimators.experiments import Experiment
     from mdbench.records import Record
 
@@ -177,16 +181,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
             If the method gives no equation.
         """
         method = self._method()
-        wishes = Wishes.of(self.operators, self.library, self.degree)
-        folders = []
-        if wishes.options:
-            method = adapt(method, self.data_type, wishes, Workspace.find().home / ADAPTED)
-            folders = [str(method.folder.parent)]
+        method = self._adapted(method)
         self._say_what_is_installed(method)
         folder = self._folder()
         asked = {"work": self.work, "timeout": self.timeout, "runtime": self.runtime}
         limits: dict[str, Any] = asked
-        with more_folders(folders):
+        with self._known():
             results = run(
                 method.name,
                 self.data_type,
@@ -199,7 +199,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
                 **options,
             )
         [key] = results["key"]
-        record = next(one for _, one in read_folder(folder) if one.key == key)
+        files = results_files(folder)
+        record = next(one for file in files for one in read_records(file) if one.key == key)
         if not (record.answered and record.equations):
             raise FitError(
                 f"{self.method} has no equation for these data ({record.status}): {record.reason}",
@@ -209,6 +210,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         self.front_ = Front.of(record)
         self.equations_ = Equations(record, self.front_)
         return record
+
+    def _adapted(self, method: Method) -> Method:
+        wishes = Wishes.of(self.operators, self.library, self.degree)
+        if not wishes.options:
+            return method
+        return adapt(method, self.data_type, wishes, Workspace.find().home / ADAPTED)
+
+    def _known(self) -> AbstractContextManager[None]:
+        """Let the bench find the method with the settings that are asked for."""
+        method = self._method()
+        adapted = self._adapted(method)
+        return more_folders([] if adapted is method else [str(adapted.folder.parent)])
 
     def _choose(
         self,
@@ -222,9 +235,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
     ) -> None:
         """Choose by likelihood where a guess, a shape, or what `always` says asks for it."""
         self.__dict__.pop("choice_", None)
-        if self.guess is None and self.shape is None and not always:
-            return
-        self.choice_ = choose(
+        self._chosen = partial(
+            choose,
             records,
             targets,
             experiment,
@@ -233,8 +245,19 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
             shapes=() if self.shape is None else read_shapes(self.shape, targets, names),
             by_run=by_run,
         )
+        if self.guess is None and self.shape is None and not always:
+            return
+        self.choice_ = self._chosen()
         answer = self.record_.model_copy(update={"equations": self.choice_.options[0].equations})
         self.equations_ = Equations(answer, self.front_)
+
+    @property
+    def rivals_(self) -> Choice:
+        """All candidates of the method, fitted and in the order of their likelihood."""
+        self._fitted()
+        if not hasattr(self, "_chosen"):
+            raise UsageError("Candidates for fields have no likelihood.", "See front_.")
+        return getattr(self, "choice_", None) or self._chosen()
 
     def _say_what_is_installed(self, method: Method) -> None:
         spec = method.spec

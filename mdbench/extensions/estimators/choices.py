@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from eqverdict.printers import rounded_to
 from mdbench.errors import MdbenchError, UsageError
 from mdbench.extensions.estimators.answers import as_written
+from mdbench.extensions.estimators.experiments import Motion
 from mdbench.extensions.estimators.shapes import violation
 from mdbench.extensions.estimators.structures import Structure
 
@@ -27,7 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["Choice", "Option", "choose"]
 _MOST = 8
 """Candidates of a front that are fitted, those that the bench prefers."""
+_NEAREST = 3
+"""Of these, trajectories are integrated for the ones whose slopes fit best."""
+_DIGITS = 4
+"""Of numbers, where options are shown."""
 ANSWER, FRONT, GUESS = "the method’s answer", "a candidate", "the guess"
+OTHER = "another in one term"
 
 
 class Option(NamedTuple):
@@ -75,7 +82,8 @@ class Choice:
         for option in self.options:
             worse = "" if option.fitted is None else f"{option.fitted.misfit - least:.4g}"
             why = f" ({option.refused})" if option.refused else ""
-            yield worse, f"{option.origin}{why}", "; ".join(option.equations)
+            texts = [rounded_to(text, _DIGITS) for text in option.equations]
+            yield worse, f"{option.origin}{why}", "; ".join(texts)
 
     def __repr__(self) -> str:
         """Write a line for each: how much worse it is, where it comes from, the equations."""
@@ -97,6 +105,7 @@ def choose(
     *,
     names: Sequence[str],
     guess: Mapping[str, str] | None = None,
+    others: Sequence[Sequence[str]] = (),
     shapes: Sequence[Shape] = (),
     by_run: bool = False,
 ) -> Choice:
@@ -115,6 +124,8 @@ def choose(
         The variables.
     guess
         Right-hand sides by target; targets that it has not are those of the answer.
+    others
+        More systems that are to be compared.
     shapes
         What the answer has to have.
     by_run
@@ -154,18 +165,32 @@ def choose(
         ]
         return Option(origin, written, fitted, next(filter(None, refused), ""))
 
+    def nearest(several: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+        """Return those that a quick look finds the most likely ones."""
+        if not isinstance(experiment, Motion):
+            return list(several)
+        misfits = []
+        for texts in several:
+            try:
+                misfits.append(experiment.slopes.fit(Structure.of(texts, names)).misfit)
+            except MdbenchError:
+                misfits.append(np.inf)
+        return [several[place] for place in np.argsort(misfits)[:_NEAREST]]
+
     for record in records:
         answer = list(record.equations or ())
         tried(ANSWER, answer)
         whole, single = _front(record, len(targets))
-        for texts in whole:
+        for texts in nearest(whole):
             tried(FRONT, texts)
         for target, texts in single.items():
             ways = [[*answer[:target], text, *answer[target + 1 :]] for text in texts]
-            fits = [(tried(FRONT, way), way) for way in [answer, *ways]]
+            fits = [(tried(FRONT, way), way) for way in [answer, *nearest(ways)]]
             best, way = min(fits, key=lambda pair: _rank(pair[0]))
             if not best.refused:
                 answer = way
+    for texts in others:
+        tried(OTHER, texts)
     if guess:
         answer = list(records[0].equations or ())
         texts = [guess.get(name, own) for name, own in zip(targets, answer, strict=True)]
@@ -174,7 +199,8 @@ def choose(
     if ranked[0].refused:
         raise UsageError(
             f"None of {len(ranked)} candidates can be the answer; the nearest: "
-            f"{'; '.join(ranked[0].equations)}: {ranked[0].refused}.",
+            f"{'; '.join(rounded_to(text, _DIGITS) for text in ranked[0].equations)}: "
+            f"{ranked[0].refused}.",
             "Give the method more work, or leave out a shape.",
         )
     return Choice(tuple(ranked))

@@ -8,10 +8,13 @@ from warnings import catch_warnings, simplefilter, warn
 import numpy as np
 import pandas as pd
 
+from mdbench.data.columns import OwnNames
+from mdbench.data.smoothing import smooth
 from mdbench.errors import UsageError, counted, did_you_mean
 from mdbench.extensions.estimators.base import Estimator, name_of
 from mdbench.extensions.estimators.experiments import Motion, Run, errors_of
 from mdbench.extensions.estimators.pictures import Curve, picture
+from mdbench.extensions.estimators.proposals import alike, propose, settings_in
 from mdbench.extensions.estimators.refit import refit_dynamics
 from mdbench.extensions.estimators.solutions import Solver
 from mdbench.extensions.estimators.structures import Structure
@@ -22,7 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from mdbench.extensions.estimators.choices import Choice
     from mdbench.extensions.estimators.experiments import Fitted
+    from mdbench.extensions.estimators.proposals import Proposal, Setting
     from mdbench.extensions.estimators.refit import Refit
     from mdbench.records import Record
 
@@ -249,7 +254,8 @@ class Dynamics(Estimator):
         inputs: ArrayLike | pd.DataFrame | None = None,
         *,
         run: int = 0,
-    ) -> pd.DataFrame:
+        return_std: bool = False,
+    ) -> pd.DataFrame | tuple[pd.DataFrame, pd.DataFrame]:
         """Integrate the equations from a start.
 
         Parameters
@@ -262,12 +268,14 @@ class Dynamics(Estimator):
             Their values at these times, (times,) or (times, inputs), for equations with inputs.
         run
             The run whose constants are used, where runs have constants for themselves.
+        return_std
+            Whether standard deviations are returned, too, by the standard errors of the constants.
 
         Returns
         -------
         pandas.DataFrame
             The states by name, with the times as its index; it ends where the equations cannot be
-            integrated further, with a warning.
+            integrated further, with a warning.  Or two of them.
 
         Raises
         ------
@@ -285,7 +293,109 @@ class Dynamics(Estimator):
         if why:
             warn(f"the solution ended early: {why}", RuntimeWarning, stacklevel=2)
         index = pd.Index(times[: len(states)], name=_TIME)
-        return pd.DataFrame(states, columns=list(self.states_), index=index)
+        table = pd.DataFrame(states, columns=list(self.states_), index=index)
+        if not return_std:
+            return table
+        fitted = self.choice_.fitted if hasattr(self, "choice_") else self._refitted()
+
+        def reached(constants: Array) -> Array:
+            ahead = np.full(states.shape, np.nan)
+            got = self._solver(fitted.structure.texts(constants), times, start, driven)
+            ahead[: len(got)] = got[: len(states)]
+            return ahead
+
+        return table, pd.DataFrame(fitted.band(reached, run), columns=table.columns, index=index)
+
+    def find_rivals(self, seconds: float = 30.0) -> Choice:
+        """Fit systems that differ from the answer in one term, besides the method's candidates.
+
+        Parameters
+        ----------
+        seconds
+            For the search.
+
+        Returns
+        -------
+        Choice
+            All of them, in the order of their likelihood.
+
+        Raises
+        ------
+        UsageError
+            If there are inputs.
+        mdbench.errors.AnswerError
+            If the answer's solutions leave the samples at once.
+        """
+        self._fitted()
+        if self.inputs_:
+            raise UsageError("There are inputs.", "Rivals are searched for systems without any.")
+        from mdbench.datatypes.ode.rivals import certainty_of  # noqa: PLC0415 - takes a while
+
+        internal = OwnNames({f"u{place}": state for place, state in enumerate(self.states_)})
+        curves = [smooth(_run_times(run), run.targets) for run in self._runs]
+        certainty = certainty_of(
+            internal.all_internal(self.equations_),
+            tuple(f"u{place}" for place in range(len(self.states_))),
+            [(one.t, run.targets, one.u) for run, one in zip(self._runs, curves, strict=True)],
+            np.mean([curve.variances for curve in curves], axis=0),
+            seconds,
+        )
+        answer = list(self.equations_)
+        others = [
+            [*answer[: one.equation], internal.own(one.text), *answer[one.equation + 1 :]]
+            for one in certainty.rivals
+        ]
+        return self._chosen(others=others)
+
+    def next_experiment(
+        self,
+        box: Mapping[str, tuple[float, float] | float],
+        t: ArrayLike,
+        inputs: Sequence[ArrayLike] | None = None,
+        *,
+        rivals: Choice | None = None,
+    ) -> Proposal:
+        """Propose the start, and the inputs, for which laws that fit alike differ most.
+
+        Parameters
+        ----------
+        box
+            The lowest and the highest start of each state, or its only one.
+        t
+            The times at which states are measured then, (times,).
+        inputs
+            The inputs that are allowed, each (times,) or (times, inputs).
+        rivals
+            What `find_rivals` gives; None for `rivals_`.
+
+        Returns
+        -------
+        Proposal
+            In a notebook it has a picture.
+
+        Raises
+        ------
+        UsageError
+            If there is nothing to tell apart, or a name is missing.
+        """
+        self._fitted()
+        times = np.asarray(t, dtype=float)
+        driven = [self._inputs(each, len(times)) for each in inputs or ()]
+        if self.inputs_ and not driven:
+            raise UsageError("inputs are missing.", "Give those that are allowed: a list of them.")
+        options = (self.rivals_ if rivals is None else rivals).options
+        fits = alike([one.fitted for one in options if one.fitted is not None and not one.refused])
+
+        def predict(fitted: Fitted, setting: Setting, constants: Array) -> Array:
+            start = np.array([setting.values[name] for name in self.states_])
+            given = None if setting.inputs is None else driven[setting.inputs]
+            values = np.full((len(times), len(self.states_)), np.nan)
+            reached = self._solver(fitted.structure.texts(constants), times, start, given)
+            values[: len(reached)] = reached
+            return values
+
+        settings = settings_in(box, self.states_, len(driven))
+        return propose(fits, settings, predict, fits[0].noise, self.states_, times)
 
     def _run_texts(self, run: int) -> list[str]:
         fitted = self.choice_.fitted if hasattr(self, "choice_") else None
@@ -320,6 +430,11 @@ class Dynamics(Estimator):
         if values.shape[1] != len(self.inputs_):
             raise UsageError(f"inputs has {values.shape[1]} columns.", f"Give {wanted}.")
         return values
+
+
+def _run_times(run: Run) -> Array:
+    assert run.times is not None  # noqa: S101 - a trajectory has times
+    return run.times
 
 
 def _table(t: Any, x: Any, inputs: Any) -> tuple[pd.DataFrame, list[str]]:

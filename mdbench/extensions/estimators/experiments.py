@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
 from mdbench.errors import UsageError
 from mdbench.extensions.estimators.least_squares import Solution, solve
 
@@ -21,12 +23,16 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Integrate = Callable[[Sequence[str], Array, Array, Array | None], Array]
 
-__all__ = ["Experiment", "Fitted", "Motion", "Pieces", "Run", "Table", "errors_of"]
+__all__ = ["Experiment", "Fitted", "Motion", "Pieces", "Run", "Table", "Windows", "errors_of"]
 
 _EXACT = 1e-5
 """Differences of this share of a target's size are rounding: fits to less mean nothing."""
 _SEGMENT = 10
 """Samples of the pieces of a trajectory from which constants are found first."""
+_BLOCKS = 12
+"""Blocks of windows in time."""
+_SLOPE = 0.1
+"""The step of slopes, in standard errors of a constant."""
 _LOST = 1e6
 """The residual where a solution does not exist."""
 
@@ -93,6 +99,27 @@ class Fitted:
     def texts(self, run: int = 0) -> list[str]:
         """Write the equations of a run."""
         return self.structure.texts(self.constants[run])
+
+    def band(self, values: Callable[[Array], Array], run: int = 0) -> Array:
+        """Return the standard deviations of what follows from the constants of a run.
+
+        Parameters
+        ----------
+        values
+            What follows, of constants; its slopes are taken by differences.
+        """
+        constants, covariance = self.constants[run], self.covariances[run]
+        steps = _SLOPE * np.sqrt(np.diag(covariance))
+        if not np.any(steps > 0):
+            return np.zeros_like(values(constants))
+        slopes = []
+        for k in np.flatnonzero(steps > 0):
+            moved = np.zeros(len(constants))
+            moved[k] = steps[k]
+            slopes.append((values(constants + moved) - values(constants - moved)) / (2 * steps[k]))
+        own = covariance[np.ix_(steps > 0, steps > 0)]
+        squares = np.einsum("i...,ij,j...->...", np.stack(slopes), own, np.stack(slopes))
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -246,7 +273,7 @@ class Table(Experiment):
 
     def start(self, structure: Structure) -> Array:
         """Return the constants as they are written; letters by the best of a few starts."""
-        return _rough(structure, self.runs, [run.targets for run in self.runs])
+        return _rough(structure, self.runs)
 
     def begins(self) -> Array:
         """Return nothing."""
@@ -277,8 +304,7 @@ class Motion(Experiment):
 
     def start(self, structure: Structure) -> Array:
         """Return constants by slopes of the samples, and by short pieces if these do not do."""
-        slopes = [np.gradient(run.targets, _times(run), axis=0) for run in self.runs]
-        rough = _rough(structure, self.runs, slopes)
+        rough = self.slopes.start(structure)
         if not len(rough) or self._follows(structure, rough):
             return rough
 
@@ -289,6 +315,32 @@ class Motion(Experiment):
 
         count = sum(run.targets.size for run in self.runs)
         return solve(residuals, rough, rough, float(count), coarse=True).constants
+
+    @cached_property
+    def slopes(self) -> Table:
+        """The slopes of smoothed samples, explained row by row: quick, and less exact."""
+        runs = []
+        for run in self.runs:
+            times, states = _times(run), run.targets
+            if len(times) < FEWEST_SAMPLES:
+                rates = np.gradient(states, times, axis=0)
+            else:
+                curve = smooth(times, states)
+                states, rates = curve.u, curve.du
+            columns = {**run.columns, **dict(zip(run.columns, states.T, strict=False))}
+            runs.append(Run(columns, rates))
+        return Table(tuple(runs))
+
+    def fit_free(self, structure: Structure) -> Fitted:
+        """Fit, with the constants for single runs that slopes choose, or with none."""
+        best = self.fit(structure)
+        if len(self.runs) == 1 or not len(structure.start):
+            return best
+        rough = self.slopes.fit_free(structure)
+        if not rough.free:
+            return best
+        tried = self.fit(structure, rough.free, rough.constants)
+        return tried if tried.misfit < best.misfit else best
 
     def of_pieces(self, run: Run, texts: Sequence[str]) -> Array:
         """Return solutions minus samples of pieces, each from its first sample; without these."""
@@ -333,6 +385,59 @@ class Motion(Experiment):
         ]
 
 
+@dataclass(frozen=True)
+class Windows(Experiment):
+    """Integrals of a field over windows, in weak form: the runs' targets are changes of one state.
+
+    Attributes
+    ----------
+    weights
+        Of the integrals, (rows,): square roots of those of the sum of squares.
+    along
+        What integrates along each axis and in time, (rows of the axis, nodes); in time last.
+    """
+
+    weights: Array
+    along: tuple[Array, ...]
+
+    def start(self, structure: Structure) -> Array:
+        """Return the constants as they are written."""
+        return structure.start
+
+    def begins(self) -> Array:
+        """Return nothing."""
+        return np.empty(0)
+
+    def differences(self, structure: Structure, constants: Array, begins: Array) -> list[Array]:
+        """Return integrals of the right-hand side minus changes, as weighted."""
+        del begins
+        shape = tuple(matrix.shape[1] for matrix in self.along)
+        values = structure.values(self.runs[0].columns, constants[0])[:, 0].reshape(shape)
+        for matrix in self.along:
+            values = np.tensordot(values, matrix, axes=(0, 1))
+        return [(self.weights * values.reshape(-1))[:, None] - self.runs[0].targets]
+
+    def robust_errors(self, fitted: Fitted) -> Array:
+        """Return standard errors where windows that overlap in time have noise in common.
+
+        Sums over blocks of windows are taken as independent (White's estimate, by clusters).
+        """
+        jacobian, residuals = fitted.solution.jacobian, fitted.solution.residuals
+        if not jacobian.shape[1]:
+            return np.empty(0)
+        count = len(self.along[-1])
+        blocks = np.arange(len(residuals)) % count * min(_BLOCKS, count) // count
+        sums = np.stack(
+            [jacobian[blocks == b].T @ residuals[blocks == b] for b in np.unique(blocks)]
+        )
+        inverse = np.linalg.pinv(jacobian.T @ jacobian)
+        several = len(sums)
+        covariance = inverse @ (sums.T @ sums) @ inverse * several / max(several - 1, 1)
+        sizes = np.where(fitted.structure.start == 0, 1.0, np.abs(fitted.structure.start))
+        errors = np.sqrt(np.diag(covariance)) * sizes
+        return np.where(np.isfinite(fitted.errors[0]), errors, np.inf)
+
+
 class Pieces(Motion):
     """Trajectories in pieces of a few samples, with solutions from the first sample of each."""
 
@@ -357,13 +462,13 @@ def _times(run: Run) -> Array:
     return run.times
 
 
-def _rough(structure: Structure, runs: Sequence[Run], targets: Sequence[Array]) -> Array:
+def _rough(structure: Structure, runs: Sequence[Run]) -> Array:
     """Return constants by plain least squares of right-hand sides, from the best of some starts."""
     together = {
         name: np.concatenate([np.asarray(run.columns[name], dtype=float) for run in runs])
         for name in runs[0].columns
     }
-    wanted = np.concatenate(targets)
+    wanted = np.concatenate([run.targets for run in runs])
     sizes = np.where(np.std(wanted, axis=0) > 0, np.std(wanted, axis=0), 1.0)
 
     def residuals(constants: Array) -> Array:

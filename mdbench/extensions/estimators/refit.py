@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from mdbench.extensions.estimators.experiments import Fitted, Integrate
+    from mdbench.data.columns import OwnNames
+    from mdbench.extensions.estimators.experiments import Fitted, Integrate, Windows
 
     Array = NDArray[np.float64]
 
-__all__ = ["Refit", "refit", "refit_dynamics"]
+__all__ = ["Refit", "refit", "refit_dynamics", "refit_field"]
 
 _HOLDS: float = 0.01
 """The p-value below which data contradict equations."""
@@ -70,7 +71,7 @@ class Refit:
             size = f"± {error:.2g}" if np.isfinite(error) else "is not shown by these data"
             lines.append(f"  {old:.6g} -> {new:.6g} {size}")
         words = {
-            None: "there are too few data to test it",
+            None: "it is not tested by them",
             True: "nothing in the data contradicts it",
             False: "the data contradict it: residuals have a pattern",
         }
@@ -163,6 +164,21 @@ def refit_dynamics(
     elif not experiment.known:
         p_value = pattern_p_value(fitted.solution, _ramps(runs))
     return _refit(fitted, states, p_value)
+
+
+def refit_field(experiment: Windows, structure: Structure, names: OwnNames) -> Refit:
+    """Fit the constants of one equation of a field, in weak form.
+
+    Standard errors are by blocks of windows, as those that overlap have noise in common.  They know
+    nothing of errors of the smoothing.
+    """
+    fitted = experiment.fit(structure)
+    columns = list(experiment.runs[0].columns)
+    return Refit(
+        tuple(names.own(as_written(text, columns)) for text in fitted.texts()),
+        *(structure.start, fitted.constants[0], experiment.robust_errors(fitted)),
+        fitted.unexplained,
+    )
 
 
 def _refit(fitted: Fitted, names: Sequence[str], p_value: float | None) -> Refit:

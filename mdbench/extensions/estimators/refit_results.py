@@ -9,13 +9,16 @@ import numpy as np
 
 from mdbench.cli.predict import best_answer
 from mdbench.cli.results import places_and_name
-from mdbench.data.columns import equation_names
+from mdbench.data.columns import OwnNames, equation_names
 from mdbench.data.csv import read_columns
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.extensions.estimators.experiments import Run, errors_of
-from mdbench.extensions.estimators.refit import refit, refit_dynamics
+from mdbench.extensions.estimators.experiments import Motion, Run, errors_of
+from mdbench.extensions.estimators.own_data import own_data, windows
+from mdbench.extensions.estimators.refit import refit, refit_dynamics, refit_field
 from mdbench.extensions.estimators.solutions import Solver
 from mdbench.reports.systems import states_of
+from mdbench.runs.catalog import Catalog
+from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,6 +85,38 @@ def refit_answer(
     if not known:
         raise UsageError(f"{equation} has no variable.", "There is nothing to fit.")
     return refit(equation, known, columns[target], sigma=errors), record.method
+
+
+def refit_own(
+    what: str, folders: Sequence[Path], algorithm: Sequence[str], *, sigma: str | None = None
+) -> tuple[list[Refit], str]:
+    """Fit the constants of the best answer of one dataset to the data that it was found from.
+
+    Raises
+    ------
+    UsageError
+        If there is no such answer, its data are not there any more, or `sigma` is no number.
+    """
+    number = None if sigma is None else _number(sigma)
+    if sigma is not None and number is None:
+        raise UsageError(f"--sigma is {sigma}.", "Give a number, or a file with that column.")
+    places, name = places_and_name(what, folders)
+    record = best_answer(places, name, algorithm, verb="refit", more="")
+    catalog = Catalog(Workspace.find())
+    names = states_of(record)
+    if names.rates and not hasattr(catalog.data_type(record.data_type), "integrate"):
+        own = OwnNames(record.names)
+        return [refit_field(*pair, own) for pair in windows(record, catalog)], record.method
+    known = own_data(record, catalog, number)
+    equations = record.equations or ()
+    if isinstance(known.experiment, Motion):
+        runs, integrate = known.experiment.runs, known.experiment.integrate
+        return [refit_dynamics(equations, known.names, runs, integrate)], record.method
+    [run] = known.experiment.runs
+    return [
+        refit(text, run.columns, values, sigma=number)
+        for text, values in zip(equations, run.targets.T, strict=True)
+    ], record.method
 
 
 def _of_motion(

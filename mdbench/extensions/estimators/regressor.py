@@ -13,7 +13,9 @@ from mdbench.data.columns import equation_names
 from mdbench.extensions.estimators.base import Estimator, name_of
 from mdbench.extensions.estimators.experiments import Run, Table, errors_of
 from mdbench.extensions.estimators.pictures import Curve, picture
+from mdbench.extensions.estimators.proposals import alike, propose, settings_in
 from mdbench.extensions.estimators.refit import refit
+from mdbench.extensions.estimators.structures import Structure
 
 try:
     from sklearn.base import RegressorMixin
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from mdbench.extensions.estimators.choices import Choice
+    from mdbench.extensions.estimators.experiments import Fitted
+    from mdbench.extensions.estimators.proposals import Proposal, Setting
     from mdbench.extensions.estimators.refit import Refit
 
     Array = NDArray[np.float64]
@@ -169,7 +174,7 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc] # of no types:
         self._columns = dict(zip(self._names, table[self._names].to_numpy().T, strict=True))
         self._y = table[target].to_numpy()
         self._sigma = errors_of(sigma, (len(table), 1))
-        shown = table if self._sigma is None else table.iloc[_by_weight(self._sigma)]
+        shown = table if self._sigma is None else table.iloc[_by_weight(self._sigma)].reset_index(drop=True)
         record = self._run(data=shown, name=name_of(shown.to_numpy()), fold="none")
         run = Run(self._columns, self._y[:, None], self._sigma)
         self._choose(
@@ -177,24 +182,35 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc] # of no types:
         )
         return self
 
-    def predict(self, X: ArrayLike | pd.DataFrame) -> Array:
+    def predict(
+        self, X: ArrayLike | pd.DataFrame, *, return_std: bool = False
+    ) -> Array | tuple[Array, Array]:
         """Evaluate the law.
 
         Parameters
         ----------
         X
             (rows, columns), the columns as in `fit`.
+        return_std
+            Whether standard deviations are returned, too: those of the law's values by the
+            standard errors of its constants.  The noise of a measurement comes on top.
 
         Returns
         -------
         NDArray
-            (rows,)
+            (rows,); or two of them.
         """
         self._fitted()
         if validate_data is not None:
             X = validate_data(self, X, dtype=float, reset=False)
         columns = dict(zip(self._names, np.asarray(X, dtype=float).T, strict=True))
-        return _values(self.equations_[0], columns)
+        values = _values(self.equations_[0], columns)
+        if not return_std:
+            return values
+        structure = Structure.of([self.equations_[0]], self._names)
+        run = Run(self._columns, self._y[:, None], self._sigma)
+        fitted = Table((run,)).fit(structure)
+        return values, fitted.band(lambda constants: structure.values(columns, constants)[:, 0])
 
     @property
     def uncertainty_(self) -> Refit:
@@ -202,6 +218,41 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc] # of no types:
         self._fitted()
         sigma = None if self._sigma is None else self._sigma[:, 0]
         return refit(self.equations_[0], self._columns, self._y, sigma=sigma)
+
+    def next_experiment(
+        self,
+        box: Mapping[str, tuple[float, float] | float],
+        *,
+        rivals: Choice | None = None,
+    ) -> Proposal:
+        """Propose the row for which laws that fit alike differ most.
+
+        Parameters
+        ----------
+        box
+            The lowest and the highest value of each variable, or its only one.
+        rivals
+            A `Choice` of more laws; None for `rivals_`.
+
+        Returns
+        -------
+        Proposal
+
+        Raises
+        ------
+        UsageError
+            If there is nothing to tell apart, or a name is missing.
+        """
+        self._fitted()
+        options = (self.rivals_ if rivals is None else rivals).options
+        fits = alike([one.fitted for one in options if one.fitted is not None and not one.refused])
+
+        def predict(fitted: Fitted, setting: Setting, constants: Array) -> Array:
+            columns = {name: np.array([value]) for name, value in setting.values.items()}
+            return fitted.structure.values(columns, constants)
+
+        settings = settings_in(box, self._names)
+        return propose(fits, settings, predict, fits[0].noise, self.equations_.targets)
 
     def _picture(self) -> str:
         predicted = _values(self.equations_[0], self._columns)
