@@ -144,25 +144,24 @@ def choose(
     experiment = experiment.suited(Structure.of(records[0].equations or (), names))
 
     def tried(origin: str, texts: Sequence[str]) -> Option:
-        key = (origin if origin == GUESS else "", *texts)
-        if key not in options:
-            options[key] = fit(origin, texts)
-        return options[key]
-
-    def fit(origin: str, texts: Sequence[str]) -> Option:
         try:
             structure = Structure.of(texts, names, guessed=origin == GUESS)
-            fitted = experiment.fit_free(structure) if by_run else experiment.fit(structure)
+            if structure.skeleton not in options:
+                options[structure.skeleton] = fit(origin, structure)
+            return options[structure.skeleton]
         except MdbenchError as error:
             if origin == GUESS:
                 raise
-            return Option(origin, tuple(texts), None, error.message)
+            return options.setdefault(tuple(texts), Option(origin, tuple(texts), None, error.message))
+
+    def fit(origin: str, structure: Structure) -> Option:
+        fitted = experiment.fit_free(structure) if by_run else experiment.fit(structure)
         written = tuple(as_written(text, names) for text in fitted.texts())
-        refused = [
-            violation(shape, lambda at, c=c: structure.values(at, c), columns)  # type: ignore[misc]
+        refused = (
+            violation(shape, lambda at, c=constants: structure.values(at, c), columns)  # type: ignore[misc]
             for shape in shapes
-            for c in fitted.constants
-        ]
+            for constants in fitted.constants
+        )
         return Option(origin, written, fitted, next(filter(None, refused), ""))
 
     def nearest(several: Sequence[Sequence[str]]) -> list[Sequence[str]]:
@@ -177,6 +176,10 @@ def choose(
                 misfits.append(np.inf)
         return [several[place] for place in np.argsort(misfits)[:_NEAREST]]
 
+    if guess:
+        answer = list(records[0].equations or ())
+        texts = [guess.get(name, own) for name, own in zip(targets, answer, strict=True)]
+        tried(GUESS, texts)
     for record in records:
         answer = list(record.equations or ())
         tried(ANSWER, answer)
@@ -191,10 +194,6 @@ def choose(
                 answer = way
     for texts in others:
         tried(OTHER, texts)
-    if guess:
-        answer = list(records[0].equations or ())
-        texts = [guess.get(name, own) for name, own in zip(targets, answer, strict=True)]
-        tried(GUESS, texts)
     ranked = sorted(options.values(), key=_rank)
     if ranked[0].refused:
         raise UsageError(

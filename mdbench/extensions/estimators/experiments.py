@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,8 @@ _EXACT = 1e-5
 """Differences of this share of a target's size are rounding: fits to less mean nothing."""
 _SEGMENT = 10
 """Samples of the pieces of a trajectory from which constants are found first."""
+_REMEMBERED = 200
+"""Solutions that are remembered."""
 _BLOCKS = 12
 """Blocks of windows in time."""
 _SLOPE = 0.1
@@ -317,6 +319,10 @@ class Motion(Experiment):
         return solve(residuals, rough, rough, float(count), coarse=True).constants
 
     @cached_property
+    def _reached(self) -> dict[Any, Array]:
+        return {}
+
+    @cached_property
     def slopes(self) -> Table:
         """The slopes of smoothed samples, explained row by row: quick, and less exact."""
         runs = []
@@ -363,10 +369,16 @@ class Motion(Experiment):
     ) -> Array:
         times, samples = _times(run)[first:last], run.targets[first:last]
         begin = samples[0] if begin is None else begin
+        key = id(run), first, last, tuple(texts), begin.tobytes()
+        if key in self._reached:  # slopes by the start of another run leave this one as it is
+            return self._reached[key]
         inputs = None if run.inputs is None else run.inputs[first:last]
         reached = self.integrate(texts, times - times[0] if inputs is None else times, begin, inputs)
         off = np.full(samples.shape, _LOST) * self.sizes
         off[: len(reached)] = reached - samples[: len(reached)]
+        if len(self._reached) > _REMEMBERED:
+            self._reached.clear()
+        self._reached[key] = off
         return off
 
     def begins(self) -> Array:

@@ -90,6 +90,11 @@ class Structure:
         return cls(tuple(laws), np.array(start), tuple(labels), size)
 
     @property
+    def skeleton(self) -> tuple[str, ...]:
+        """The equations without the values of their constants."""
+        return tuple(text_of(law.tree) for law in self.laws)
+
+    @property
     def has_letters(self) -> bool:
         """Whether there are constants of which no number is written."""
         return any(letter.isidentifier() for letter in self.letters)
