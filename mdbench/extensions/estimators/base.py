@@ -15,6 +15,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from warnings import warn
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from mdbench.extensions.estimators.shapes import read_shapes
 from mdbench.extensions.estimators.structures import read_guess
 from mdbench.extensions.estimators.vocabulary import Wishes
 from mdbench.methods import Method, discover, find, more_folders
-from mdbench.records import results_files
+from mdbench.records import Status, results_files
 from mdbench.records.files import read_records
 from mdbench.runtimes.environments.venvs import installed_mb
 from mdbench.workspace import Workspace
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
 
     from mdbench.extensions.estimators.choices import Choice
     from mdbench.extensions.estimators.experiments import Experiment
-    from mdbench.records import Record
+    from mdbench.records import FrontEntry, Record
 
 __all__ = ["Estimator", "FitError", "name_of"]
 
@@ -198,10 +199,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
                 **{name: value for name, value in limits.items() if value is not None},
                 **options,
             )
+        if not len(results):
+            raise KeyboardInterrupt  # before the job began
         [key] = results["key"]
         files = results_files(folder)
         record = next(one for file in files for one in read_records(file) if one.key == key)
-        if not (record.answered and record.equations):
+        if record.status == Status.INTERRUPTED:
+            record = _best_so_far(record)
+        if not record.equations:
             raise FitError(
                 f"{self.method} has no equation for these data ({record.status}): {record.reason}",
                 "Give it more work, such as work=60, or take another method.",
@@ -294,6 +299,26 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
     def _picture(self) -> str:
         """Draw data and answer, as SVG; empty where there is nothing to draw."""
         return ""
+
+
+def _best_so_far(record: Record) -> Record:
+    """Return the record of a job that the user has stopped, with its best candidates as the answer.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If a target has none yet.
+    """
+    best: dict[int | None, FrontEntry] = {}
+    for entry in record.front or ():
+        if entry.target not in best or (entry.fitness or 0) > (best[entry.target].fitness or 0):
+            best[entry.target] = entry
+    entries = [best[None]] if None in best else [best[target] for target in sorted(best)]  # type: ignore[type-var]
+    equations = tuple(text for entry in entries for text in entry.equations)
+    if len(equations) != len(record.targets) or not equations:
+        raise KeyboardInterrupt
+    warn("the fit was stopped: this is the best so far", RuntimeWarning, stacklevel=4)
+    return record.model_copy(update={"equations": equations})
 
 
 def _nothing(_: str) -> None: ...

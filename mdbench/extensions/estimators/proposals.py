@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from eqverdict.printers import names_in, rounded_to
 from mdbench.errors import UsageError, did_you_mean
+from mdbench.extensions.estimators.answers import as_written
 from mdbench.extensions.estimators.pictures import Curve, picture
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ _TRIED = 128
 """Settings that are tried, spread over the box."""
 _REFINED = 8
 """Of these, the best ones are compared with the errors of constants."""
+_DIGITS = 4
+"""Of numbers, where laws are shown."""
 _MOST = 1e3
 """A difference that counts as no larger, in units of the noise."""
 
@@ -87,19 +91,20 @@ class Proposal:
         lines = [f"Measure at {chosen}: laws differ by {self.separation:.3g} times the noise."]
         for equations, values in zip(self.equations, self.predictions, strict=True):
             last = ", ".join(f"{value:.4g}" for value in values[-1])
-            lines.append(f"  {'; '.join(equations)}  ->  {', '.join(self.names)} = {last}")
+            texts = "; ".join(rounded_to(text, _DIGITS) for text in equations)
+            lines.append(f"  {texts}  ->  {', '.join(self.names)} = {last}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         text = f"<pre>{escape(str(self))}</pre>"
         if self.at is None:
             return text
-        nothing = np.empty(0)
-        curves = [
-            Curve(f"law {number}: {name}", nothing, nothing, self.at, values[:, place])
-            for number, values in enumerate(self.predictions)
-            for place, name in enumerate(self.names)
-        ]
+        curves = []
+        for number, values in enumerate(self.predictions):
+            whole = np.isfinite(values).all(axis=1)
+            for place, name in enumerate(self.names):
+                line = self.at[whole], values[whole, place]
+                curves.append(Curve(f"law {number + 1}: {name}", *line, *line))
         return text + picture("what the laws predict", "t", curves)
 
 
@@ -217,10 +222,11 @@ def propose(
             "The best law has no solution from any of these starts.", "Give a smaller range."
         )
     chosen = best[place]
+    variables = [name for fitted in fits for text in fitted.texts() for name in names_in(text)]
     return Proposal(
         chosen,
         refined[place],
-        tuple(tuple(fitted.texts()) for fitted in fits),
+        tuple(tuple(as_written(text, variables) for text in fitted.texts()) for fitted in fits),
         names,
         at,
         tuple(predict(fitted, chosen, fitted.constants[0]) for fitted in fits),
