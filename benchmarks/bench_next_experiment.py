@@ -43,60 +43,110 @@ class System(NamedTuple):
 
 SYSTEMS = (
     System(
-        *("cooling", ("T",), ("0.02*(81 - T**4)",)),
+        "cooling",
+        ("T",),
+        ("0.02*(81 - T**4)",),
         (("a - b*T**4",), ("a - b*T",), ("a - b*T**2",)),
-        *((3.4,), 3.0, ((0.5, 8.0),), 0.02),
+        (3.4,),
+        3.0,
+        ((0.5, 8.0),),
+        0.02,
     ),
     System(
-        *("growth", ("n",), ("1.2*n*(1 - n/10)",)),
+        "growth",
+        ("n",),
+        ("1.2*n*(1 - n/10)",),
         (("a*n - b*n**2",), ("a*n",), ("a*n - b*n*log(n)",), ("a*n - b*n**3",)),
-        *((0.1,), 1.5, ((0.1, 20.0),), 0.01),
+        (0.1,),
+        1.5,
+        ((0.1, 20.0),),
+        0.01,
     ),
     System(
-        *("pendulum", ("q", "v"), ("v", "-4*sin(q)")),
+        "pendulum",
+        ("q", "v"),
+        ("v", "-4*sin(q)"),
         (("v", "-a*sin(q)"), ("v", "-a*q"), ("v", "-a*q + b*q**3")),
-        *((0.2, 0.0), 5.0, ((-2.5, 2.5), (-1.0, 1.0)), 0.005),
+        (0.2, 0.0),
+        5.0,
+        ((-2.5, 2.5), (-1.0, 1.0)),
+        0.005,
     ),
     System(
-        *("drag", ("v",), ("9.81 - 0.3*v**2",)),
+        "drag",
+        ("v",),
+        ("9.81 - 0.3*v**2",),
         (("g - a*v**2",), ("g - a*v",), ("g - a*v**3",)),
-        *((5.4,), 2.0, ((0.0, 20.0),), 0.02),
+        (5.4,),
+        2.0,
+        ((0.0, 20.0),),
+        0.02,
     ),
     System(
-        *("enzyme", ("s",), ("-2*s/(0.5 + s)",)),
+        "enzyme",
+        ("s",),
+        ("-2*s/(0.5 + s)",),
         (("-a*s/(b + s)",), ("-a*s",), ("-a*s + b*s**2",), ("-a",)),
-        *((0.1,), 1.5, ((0.01, 5.0),), 0.002),
+        (0.1,),
+        1.5,
+        ((0.01, 5.0),),
+        0.002,
     ),
     System(
-        *("spring", ("x", "v"), ("v", "-x - 0.8*x**3 - 0.1*v")),
+        "spring",
+        ("x", "v"),
+        ("v", "-x - 0.8*x**3 - 0.1*v"),
         (("v", "-a*x - b*x**3 - c*v"), ("v", "-a*x - c*v"), ("v", "-a*x - b*x*abs(x) - c*v")),
-        *((0.2, 0.0), 8.0, ((-2.0, 2.0), (-2.0, 2.0)), 0.004),
+        (0.2, 0.0),
+        8.0,
+        ((-2.0, 2.0), (-2.0, 2.0)),
+        0.004,
     ),
     System(
-        *("predators", ("p", "h"), ("p - 0.6*p*h/(1 + 0.2*p)", "0.4*p*h/(1 + 0.2*p) - 0.8*h")),
+        "predators",
+        ("p", "h"),
+        ("p - 0.6*p*h/(1 + 0.2*p)", "0.4*p*h/(1 + 0.2*p) - 0.8*h"),
         (
             ("a*p - b*p*h/(1 + c*p)", "d*p*h/(1 + c*p) - e*h"),
             ("a*p - b*p*h", "d*p*h - e*h"),
         ),
-        *((0.6, 1.7), 2.0, ((0.2, 8.0), (0.2, 5.0)), 0.02),
+        (0.6, 1.7),
+        2.0,
+        ((0.2, 8.0), (0.2, 5.0)),
+        0.02,
     ),
     System(
-        *("epidemic", ("s", "i"), ("-0.9*s*i/(1 + 2*i)", "0.9*s*i/(1 + 2*i) - 0.3*i")),
+        "epidemic",
+        ("s", "i"),
+        ("-0.9*s*i/(1 + 2*i)", "0.9*s*i/(1 + 2*i) - 0.3*i"),
         (
             ("-b*s*i/(1 + c*i)", "b*s*i/(1 + c*i) - g*i"),
             ("-b*s*i", "b*s*i - g*i"),
         ),
-        *((0.99, 0.01), 4.0, ((0.3, 1.0), (0.001, 0.7)), 0.002),
+        (0.99, 0.01),
+        4.0,
+        ((0.3, 1.0), (0.001, 0.7)),
+        0.002,
     ),
     System(
-        *("reaction", ("c",), ("-0.7*c**2",)),
+        "reaction",
+        ("c",),
+        ("-0.7*c**2",),
         (("-a*c**2",), ("-a*c",), ("-a*c**3",), ("-a",)),
-        *((1.0,), 0.3, ((0.1, 5.0),), 0.01),
+        (1.0,),
+        0.3,
+        ((0.1, 5.0),),
+        0.01,
     ),
     System(
-        *("oscillator", ("x", "y"), ("y", "1.5*(1 - x**2)*y - x")),
+        "oscillator",
+        ("x", "y"),
+        ("y", "1.5*(1 - x**2)*y - x"),
         (("y", "a*(1 - x**2)*y - b*x"), ("y", "a*y - b*x"), ("y", "a*y*(1 - y**2) - b*x")),
-        *((0.01, 0.0), 2.0, ((-3.0, 3.0), (-3.0, 3.0)), 0.002),
+        (0.01, 0.0),
+        2.0,
+        ((-3.0, 3.0), (-3.0, 3.0)),
+        0.002,
     ),
 )
 SAMPLES = 60
@@ -141,16 +191,16 @@ def second_experiment(system: System, seed: int) -> tuple[list[float], list[floa
 
     def predict(fitted: Fitted, setting: Setting, constants: Array) -> Array:
         values = np.full((len(times), len(system.states)), np.nan)
-        start = np.array([setting.values[name] for name in system.states])
+        start = np.array([setting.point[name] for name in system.states])
         got = reached(fitted.structure.texts(constants), times, start, None)
         values[: len(got)] = got
         return values
 
     box = dict(zip(system.states, system.box, strict=True))
-    chosen = propose(
-        alike(fits), settings_in(box, system.states), predict, fits[0].noise, system.states, times
-    )
-    start = [chosen.setting.values[name] for name in system.states]
+    settings = settings_in(box, system.states)
+    noise = fits[0].noise
+    chosen = propose(alike(fits), settings, predict, noise, names=system.states, at=times)
+    start = [chosen.setting.point[name] for name in system.states]
     both = replace(first, runs=(*first.runs, measured(system, start, generator)))
     after = [both.fit(structure) for structure in structures]
     return (
@@ -173,7 +223,8 @@ def main(seeds: int = 1) -> int:
     wrong = 0
     for system in SYSTEMS:
         results = [second_experiment(system, seed) for seed in range(seeds)]
-        before, after = (min(min(result[k]) for result in results) for k in (0, 1))
+        before = min(min(result[0]) for result in results)
+        after = min(min(result[1]) for result in results)
         wrong += after <= 0
         apart = min(result[2] for result in results)
         print(f"| {system.name} | {before:.1f} | {after:,.1f} | {apart:.0f} |", flush=True)

@@ -34,7 +34,7 @@ def hidden_causes(t: Array, z: Array, rates: Array, share: Callable[[Array, Arra
     third = _slope(second, t)
     inner = slice(_ENDS, -_ENDS)
     both = np.hstack([z, rates])
-    left = {
+    unexplained = {
         "the law is of second order (its rate is the other state)": share(
             both[inner], second[inner]
         ),
@@ -47,17 +47,18 @@ def hidden_causes(t: Array, z: Array, rates: Array, share: Callable[[Array, Arra
         leaves = [share(np.hstack([z[k:], z[:-k]]), rates[k:]) for k in lags]
         best = int(np.argmin(leaves))
         text = f"it acts with a delay of about {lags[best] * (t[1] - t[0]):.2g}"
-        left[text] = leaves[best]
+        unexplained[text] = leaves[best]
     likely = sorted(
-        ((value, text) for text, value in left.items() if value < _EXPLAINS),
+        ((value, text) for text, value in unexplained.items() if value < _EXPLAINS),
         key=lambda pair: max(pair[0], _ALIKE),
     )
     if not likely:
         return ""
     said = ", or ".join(f"{text} ({value:.1%} unexplained)" for value, text in likely)
     return (
-        f"a state is missing: {said}; add it: another quantity, the rate, or the value some samples "
-        "ago (delay coordinates); to tell, start at the same value with another rate and history"
+        f"a state is missing: {said}; add it: another quantity, the rate, or the value some "
+        "samples ago (delay coordinates); to tell, start at the same value with another rate and "
+        "history"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -136,73 +137,92 @@ def choose(
     UsageError
         If no candidate can be fitted, or none has the shape.
     """
-    columns = {
-        name: np.concatenate([run.columns[name] for run in experiment.runs]) for name in names
-    }
-    options: dict[tuple[str, ...], Option] = {}
+    structure = Structure.of(records[0].equations or (), names)
+    options = _Options(experiment.suited(structure), names, shapes, by_run)
+    for texts in others:
+        options.tried(OTHER, texts)
+    if guess:
+        answer = list(records[0].equations or ())
+        texts = [guess.get(name, own) for name, own in zip(targets, answer, strict=True)]
+        options.tried(GUESS, texts)
+    for record in records:
+        options.add_record(record, len(targets))
+    ranked = sorted(options.by_structure.values(), key=_rank)
+    if ranked[0].refused:
+        texts = [rounded_to(text, _DIGITS) for text in ranked[0].equations]
+        raise UsageError(
+            f"None of {len(ranked)} candidates can be the answer; the nearest: "
+            f"{'; '.join(texts)}: {ranked[0].refused}.",
+            "Give the method more work, or leave out a shape.",
+        )
+    return Choice(tuple(ranked))
 
-    experiment = experiment.suited(Structure.of(records[0].equations or (), names))
 
-    def tried(origin: str, texts: Sequence[str]) -> Option:
+class _Options:
+    """Options, each structure once, fitted as they are added."""
+
+    def __init__(
+        self, experiment: Experiment, names: Sequence[str], shapes: Sequence[Shape], by_run: bool
+    ) -> None:
+        self._experiment, self._names = experiment, names
+        self._shapes, self._by_run = shapes, by_run
+        runs = experiment.runs
+        self._columns = {n: np.concatenate([run.columns[n] for run in runs]) for n in names}
+        self.by_structure: dict[tuple[str, ...], Option] = {}
+
+    def add_record(self, record: Record, targets: int) -> None:
+        """Add the answer of a record, and the candidates that it was chosen from."""
+        answer = list(record.equations or ())
+        self.tried(ANSWER, answer)
+        whole, single = _front(record, targets)
+        for texts in self._nearest(whole):
+            self.tried(FRONT, texts)
+        for target, equations in single.items():
+            ways = [[*answer[:target], text, *answer[target + 1 :]] for text in equations]
+            fits = [(self.tried(FRONT, way), way) for way in [answer, *self._nearest(ways)]]
+            best, way = min(fits, key=lambda pair: _rank(pair[0]))
+            if not best.refused:
+                answer = list(way)
+
+    def tried(self, origin: str, texts: Sequence[str]) -> Option:
+        """Fit equations, unless their structure was fitted before."""
         try:
-            structure = Structure.of(texts, names, guessed=origin == GUESS)
-            if structure.skeleton not in options:
-                options[structure.skeleton] = fit(origin, structure)
-            return options[structure.skeleton]
+            structure = Structure.of(texts, self._names, guessed=origin == GUESS)
+            if structure.skeleton not in self.by_structure:
+                self.by_structure[structure.skeleton] = self._fitted(origin, structure)
+            return self.by_structure[structure.skeleton]
         except MdbenchError as error:
             if origin == GUESS:
                 raise
-            return options.setdefault(tuple(texts), Option(origin, tuple(texts), None, error.message))
+            failed = Option(origin, tuple(texts), None, error.message)
+            return self.by_structure.setdefault(tuple(texts), failed)
 
-    def fit(origin: str, structure: Structure) -> Option:
-        fitted = experiment.fit_free(structure) if by_run else experiment.fit(structure)
-        written = tuple(as_written(text, names) for text in fitted.texts())
+    def _fitted(self, origin: str, structure: Structure) -> Option:
+        fit = self._experiment.fit_free if self._by_run else self._experiment.fit
+        fitted = fit(structure)
+        written = tuple(as_written(text, self._names) for text in fitted.texts())
         refused = (
-            violation(shape, lambda at, c=constants: structure.values(at, c), columns)  # type: ignore[misc]
-            for shape in shapes
+            violation(shape, partial(_values, structure, constants), self._columns)
+            for shape in self._shapes
             for constants in fitted.constants
         )
         return Option(origin, written, fitted, next(filter(None, refused), ""))
 
-    def nearest(several: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    def _nearest(self, several: Sequence[Sequence[str]]) -> list[Sequence[str]]:
         """Return those that a quick look finds the most likely ones."""
-        if not isinstance(experiment, Motion):
+        if not isinstance(self._experiment, Motion):
             return list(several)
-        misfits = []
+        slopes, misfits = self._experiment.slopes, []
         for texts in several:
             try:
-                misfits.append(experiment.slopes.fit(Structure.of(texts, names)).misfit)
+                misfits.append(slopes.fit(Structure.of(texts, self._names)).misfit)
             except MdbenchError:
                 misfits.append(np.inf)
         return [several[place] for place in np.argsort(misfits)[:_NEAREST]]
 
-    if guess:
-        answer = list(records[0].equations or ())
-        texts = [guess.get(name, own) for name, own in zip(targets, answer, strict=True)]
-        tried(GUESS, texts)
-    for record in records:
-        answer = list(record.equations or ())
-        tried(ANSWER, answer)
-        whole, single = _front(record, len(targets))
-        for texts in nearest(whole):
-            tried(FRONT, texts)
-        for target, texts in single.items():
-            ways = [[*answer[:target], text, *answer[target + 1 :]] for text in texts]
-            fits = [(tried(FRONT, way), way) for way in [answer, *nearest(ways)]]
-            best, way = min(fits, key=lambda pair: _rank(pair[0]))
-            if not best.refused:
-                answer = way
-    for texts in others:
-        tried(OTHER, texts)
-    ranked = sorted(options.values(), key=_rank)
-    if ranked[0].refused:
-        raise UsageError(
-            f"None of {len(ranked)} candidates can be the answer; the nearest: "
-            f"{'; '.join(rounded_to(text, _DIGITS) for text in ranked[0].equations)}: "
-            f"{ranked[0].refused}.",
-            "Give the method more work, or leave out a shape.",
-        )
-    return Choice(tuple(ranked))
+
+def _values(structure: Structure, constants: Array, columns: Mapping[str, Array]) -> Array:
+    return structure.values(columns, constants)
 
 
 def _rank(option: Option) -> tuple[bool, float]:

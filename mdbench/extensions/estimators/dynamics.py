@@ -218,10 +218,10 @@ class Dynamics(Estimator):
 
     def _constants_of(self, fitted: Fitted) -> pd.DataFrame:
         columns: dict[str, Array] = {}
-        for place, label in enumerate(fitted.structure.letters):
-            name = label if label not in columns else f"{label} ({place})"
-            columns[name] = fitted.constants[:, place]
-            columns[f"± {name}"] = fitted.errors[:, place]
+        for k, label in enumerate(fitted.structure.letters):
+            name = label if label not in columns else f"{label} ({k})"
+            columns[name] = fitted.constants[:, k]
+            columns[f"± {name}"] = fitted.errors[:, k]
         index = pd.RangeIndex(len(fitted.constants), name="run")
         return pd.DataFrame(columns, index=index)
 
@@ -239,7 +239,7 @@ class Dynamics(Estimator):
         start = table[list(self.states_)].iloc[0].to_numpy()
         with catch_warnings():
             simplefilter("ignore", RuntimeWarning)  # a solution that ends early is drawn as far
-            ahead = self.simulate(start, times, driven)
+            ahead = pd.DataFrame(self.simulate(start, times, driven))
         at = ahead.index.to_numpy()
         curves = [
             Curve(name, times, table[name].to_numpy(), at, ahead[name].to_numpy())
@@ -387,7 +387,7 @@ class Dynamics(Estimator):
         fits = alike([one.fitted for one in options if one.fitted is not None and not one.refused])
 
         def predict(fitted: Fitted, setting: Setting, constants: Array) -> Array:
-            start = np.array([setting.values[name] for name in self.states_])
+            start = np.array([setting.point[name] for name in self.states_])
             given = None if setting.inputs is None else driven[setting.inputs]
             values = np.full((len(times), len(self.states_)), np.nan)
             reached = self._solver(fitted.structure.texts(constants), times, start, given)
@@ -395,7 +395,8 @@ class Dynamics(Estimator):
             return values
 
         settings = settings_in(box, self.states_, len(driven))
-        return propose(fits, settings, predict, fits[0].noise, self.states_, times)
+        noise = fits[0].noise
+        return propose(fits, settings, predict, noise, names=self.states_, at=times)
 
     def _run_texts(self, run: int) -> list[str]:
         fitted = self.choice_.fitted if hasattr(self, "choice_") else None

@@ -169,7 +169,9 @@ class Experiment(ABC):
     @property
     def sizes(self) -> Array:
         """The spread of each target, (targets,); 1 where there is none."""
-        spreads = [np.sum((run.targets - run.targets.mean(axis=0)) ** 2, axis=0) for run in self.runs]
+        spreads = [
+            np.sum((run.targets - run.targets.mean(axis=0)) ** 2, axis=0) for run in self.runs
+        ]
         sizes = np.sqrt(np.sum(spreads, axis=0) / sum(len(run.targets) for run in self.runs))
         return np.where(sizes > 0, sizes, 1.0)
 
@@ -220,7 +222,7 @@ class Experiment(ABC):
         plain = [np.ones_like(run.targets) for run in self.runs]
         solution = solved(start, sigmas or [ones * self.sizes for ones in plain])
         noise = self._noise(differences(solution.constants))
-        if not self.known and 1 < len(noise) and np.max(noise / self.sizes) < 1.0:
+        if not self.known and len(noise) > 1 and np.max(noise / self.sizes) < 1.0:
             # Each target has noise of its own.
             solution = solved(solution.constants, [ones * noise for ones in plain])
             noise = self._noise(differences(solution.constants))
@@ -373,7 +375,9 @@ class Motion(Experiment):
         if key in self._reached:  # slopes by the start of another run leave this one as it is
             return self._reached[key]
         inputs = None if run.inputs is None else run.inputs[first:last]
-        reached = self.integrate(texts, times - times[0] if inputs is None else times, begin, inputs)
+        reached = self.integrate(
+            texts, times - times[0] if inputs is None else times, begin, inputs
+        )
         off = np.full(samples.shape, _LOST) * self.sizes
         off[: len(reached)] = reached - samples[: len(reached)]
         if len(self._reached) > _REMEMBERED:
@@ -489,10 +493,11 @@ def _rough(structure: Structure, runs: Sequence[Run]) -> Array:
     starts = [structure.start]
     if structure.has_letters:
         starts += [np.full(len(structure.start), value) for value in (0.1, -1.0, 3.0)]
-    solutions = []
-    for start in starts:
-        if np.isfinite(residuals(start)).any():
-            solutions.append(solve(residuals, start, start, float(wanted.size)))
+    solutions = [
+        solve(residuals, start, start, float(wanted.size))
+        for start in starts
+        if np.isfinite(residuals(start)).any()
+    ]
     if not solutions:
         raise UsageError(
             f"{'; '.join(structure.texts(structure.start))} has no finite value in these data.",

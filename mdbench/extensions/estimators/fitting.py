@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mdbench import datatypes
 from mdbench.cli.options import Exit
 from mdbench.cli.run import run_study
 from mdbench.data.csv import read_columns
@@ -109,14 +108,14 @@ def fit_own_data(
             return status
         catalog = Catalog(workspace)
         for record in _records(study, workspace):
-            given = own_data(record, catalog, number if errors is None else errors)
+            own = own_data(record, catalog, number if errors is None else errors)
             choice = choose(
                 [record],
-                given.targets,
-                given.experiment,
-                names=given.names,
-                guess=None if guess is None else read_guess(guess, given.targets),
-                shapes=() if shape is None else read_shapes(shape, given.targets, given.names),
+                own.targets,
+                own.experiment,
+                names=own.names,
+                guess=None if guess is None else read_guess(guess, own.targets),
+                shapes=() if shape is None else read_shapes(shape, own.targets, own.names),
             )
             answer = record.model_copy(update={"equations": choice.options[0].equations})
             console.print(

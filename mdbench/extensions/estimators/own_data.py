@@ -44,11 +44,11 @@ def windows(record: Record, catalog: Catalog) -> list[tuple[Windows, Structure]]
         raise UsageError(f"{record.dataset} is not compared in weak form.", "Use strict.")
     columns = {name: np.asarray(evidence.columns[name]).reshape(-1) for name in evidence.columns}
     made = []
-    for place, text in enumerate(OwnNames(record.names).all_internal(record.equations or ())):
-        weights = np.sqrt(evidence.weights[place])
-        run = Run(columns, (weights * evidence.changes[place])[:, None])
+    for number, text in enumerate(OwnNames(record.names).all_internal(record.equations or ())):
+        weights = np.sqrt(evidence.weights[number])
+        run = Run(columns, (weights * evidence.changes[number])[:, None])
         structure = Structure.of([text], list(columns))
-        made.append((Windows((run,), weights, evidence.along[place]), structure))
+        made.append((Windows((run,), weights, evidence.along[number]), structure))
     return made
 
 
@@ -100,8 +100,10 @@ def own_data(record: Record, catalog: Catalog, sigma: ArrayLike | None = None) -
     solver = Solver(record, states, driven)
     places = [int(own.internal(name)[1:]) for name in driven]
     count = sum(len(piece.t) for piece in befores)
-    errors = np.empty((count, 0)) if sigma is None else errors_of(
-        _fitting(sigma, count), (count, len(states))
+    errors = (
+        np.empty((count, 0))
+        if sigma is None
+        else errors_of(_fitting(sigma, count), (count, len(states)))
     )
     runs, first = [], 0
     for piece in befores:

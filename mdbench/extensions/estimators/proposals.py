@@ -46,13 +46,13 @@ class Setting(NamedTuple):
 
     Attributes
     ----------
-    values
+    point
         The start, or the row, by name.
     inputs
         The number of the inputs among those that are allowed; None without any.
     """
 
-    values: Mapping[str, float]
+    point: Mapping[str, float]
     inputs: int | None = None
 
 
@@ -85,7 +85,7 @@ class Proposal:
 
     def __str__(self) -> str:
         """Write the setting, and how far apart the laws are there."""
-        chosen = ", ".join(f"{name} = {value:.4g}" for name, value in self.setting.values.items())
+        chosen = ", ".join(f"{name} = {value:.4g}" for name, value in self.setting.point.items())
         if self.setting.inputs is not None:
             chosen += f", inputs number {self.setting.inputs}"
         lines = [f"Measure at {chosen}: laws differ by {self.separation:.3g} times the noise."]
@@ -172,6 +172,7 @@ def propose(
     settings: Sequence[Setting],
     predict: Predict,
     noise: Array,
+    *,
     names: tuple[str, ...],
     at: Array | None = None,
 ) -> Proposal:
@@ -208,7 +209,9 @@ def propose(
         apart = []
         for i in range(len(fits)):
             for j in range(i):
-                spread = np.sqrt(noise**2 + np.nan_to_num(doubts[i]) ** 2 + np.nan_to_num(doubts[j]) ** 2)
+                spread = np.sqrt(
+                    noise**2 + np.nan_to_num(doubts[i]) ** 2 + np.nan_to_num(doubts[j]) ** 2
+                )
                 off = np.nan_to_num((values[i] - values[j]) / spread, nan=_MOST)
                 apart.append(np.sqrt(np.sum(np.clip(off, -_MOST, _MOST) ** 2)))
         return float(min(apart))
@@ -216,16 +219,16 @@ def propose(
     rough = [separation(setting, bands=False) for setting in settings]
     best = [settings[place] for place in np.argsort(rough)[::-1][:_REFINED]]
     refined = [separation(setting, bands=True) for setting in best]
-    place = int(np.argmax(refined))
-    if not np.isfinite(refined[place]):
+    first = int(np.argmax(refined))
+    if not np.isfinite(refined[first]):
         raise UsageError(
             "The best law has no solution from any of these starts.", "Give a smaller range."
         )
-    chosen = best[place]
+    chosen = best[first]
     variables = [name for fitted in fits for text in fitted.texts() for name in names_in(text)]
     return Proposal(
         chosen,
-        refined[place],
+        refined[first],
         tuple(tuple(as_written(text, variables) for text in fitted.texts()) for fitted in fits),
         names,
         at,

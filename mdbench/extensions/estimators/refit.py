@@ -195,10 +195,17 @@ def _ramps(runs: Sequence[Run]) -> Array:
     for run in runs:
         count, dim = run.targets.shape
         ramps = np.polynomial.legendre.legvander(np.linspace(-1, 1, count), _ORDER)
-        blocks.append(np.stack([np.kron(ramp, unit) for ramp in ramps.T for unit in np.eye(dim)], 1))
+        blocks.append(
+            np.stack([np.kron(ramp, unit) for ramp in ramps.T for unit in np.eye(dim)], 1)
+        )
     return np.concatenate(
         [
-            np.hstack([block if i == j else np.zeros((len(block), blocks[j].shape[1])) for j in range(len(blocks))])
+            np.hstack(
+                [
+                    block if i == j else np.zeros((len(block), blocks[j].shape[1]))
+                    for j in range(len(blocks))
+                ]
+            )
             for i, block in enumerate(blocks)
         ]
     )

@@ -76,7 +76,7 @@ def refit_answer(
     columns = dict(zip(equation_names(labels), table.T, strict=True)) | columns
     names = states_of(record)
     if names.rates:
-        return _of_motion(record, names, columns, data, time, sigma), record.method
+        return _of_motion(record, names, columns, data, time=time, sigma=sigma), record.method
     [target] = record.targets
     _refuse_missing([target, *names.others], columns, data)
     [equation] = record.equations or ()
@@ -124,6 +124,7 @@ def _of_motion(
     names: AnswerNames,
     columns: Mapping[str, Array],
     data: Path,
+    *,
     time: str,
     sigma: str | None,
 ) -> Refit:

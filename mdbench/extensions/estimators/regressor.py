@@ -174,7 +174,11 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc] # of no types:
         self._columns = dict(zip(self._names, table[self._names].to_numpy().T, strict=True))
         self._y = table[target].to_numpy()
         self._sigma = errors_of(sigma, (len(table), 1))
-        shown = table if self._sigma is None else table.iloc[_by_weight(self._sigma)].reset_index(drop=True)
+        shown = (
+            table
+            if self._sigma is None
+            else table.iloc[_by_weight(self._sigma)].reset_index(drop=True)
+        )
         record = self._run(data=shown, name=name_of(shown.to_numpy()), fold="none")
         run = Run(self._columns, self._y[:, None], self._sigma)
         self._choose(
@@ -248,11 +252,12 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc] # of no types:
         fits = alike([one.fitted for one in options if one.fitted is not None and not one.refused])
 
         def predict(fitted: Fitted, setting: Setting, constants: Array) -> Array:
-            columns = {name: np.array([value]) for name, value in setting.values.items()}
+            columns = {name: np.array([value]) for name, value in setting.point.items()}
             return fitted.structure.values(columns, constants)
 
         settings = settings_in(box, self._names)
-        return propose(fits, settings, predict, fits[0].noise, self.equations_.targets)
+        noise, names = fits[0].noise, self.equations_.targets
+        return propose(fits, settings, predict, noise, names=names)
 
     def _picture(self) -> str:
         predicted = _values(self.equations_[0], self._columns)
@@ -286,7 +291,7 @@ def _by_weight(sigma: Array) -> NDArray[np.intp]:
     """Return as many rows as there are, each as often as its weight says, evenly drawn."""
     weights = np.cumsum(1 / sigma[:, 0] ** 2)
     steps = (np.arange(len(sigma)) + 0.5) / len(sigma) * weights[-1]
-    return np.searchsorted(weights, steps)
+    return np.asarray(np.searchsorted(weights, steps), dtype=np.intp)
 
 
 def _numbered(count: int) -> list[str]:

@@ -31,7 +31,9 @@ def fit(
     library: Annotated[
         str | None,
         typer.Option(
-            "--library", metavar="NAMES", help="Functions next to polynomials: sin,cos; or polynomial."
+            "--library",
+            metavar="NAMES",
+            help="Functions next to polynomials: sin,cos; or polynomial.",
         ),
     ] = None,
     degree: Annotated[
@@ -108,9 +110,7 @@ def refit(
     from mdbench.extensions.estimators.refit_results import refit_answer, refit_own
 
     if data is None:
-        several, method = refit_own(
-            what, results or RESULTS, algorithm or [], sigma=sigma
-        )
+        several, method = refit_own(what, results or RESULTS, algorithm or [], sigma=sigma)
     else:
         fitted, method = refit_answer(
             *(what, data, results or RESULTS, algorithm or []), sigma=sigma, time=time

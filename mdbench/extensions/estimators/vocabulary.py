@@ -15,9 +15,23 @@ if TYPE_CHECKING:
 __all__ = ["OPTIONS", "Wishes", "has_setting", "settings_for"]
 
 _SIGNS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "**": "pow"}
-_ALL = tuple(
-    "add sub mul div pow neg inv sin cos tan asin acos atan sinh cosh tanh exp log sqrt abs "
-    "square cube".split()
+_ALL = (
+    *(
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "pow",
+        "neg",
+        "inv",
+        "square",
+        "cube",
+        "sqrt",
+        "abs",
+        "exp",
+        "log",
+    ),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"),
 )
 """The operators and functions of the vocabulary."""
 _BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -124,7 +138,10 @@ _OPERATORS: Mapping[str, Operators] = {
     "psrn": Operators(
         "operators",
         {
-            **{n: n.capitalize() for n in "add sub mul div sin cos exp log sqrt tanh".split()},
+            **{
+                n: n.capitalize()
+                for n in ["add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "tanh"]
+            },
             "square": "Pow2",
             "cube": "Pow3",
         },
@@ -132,8 +149,7 @@ _OPERATORS: Mapping[str, Operators] = {
     ),
     "pykan": Operators(
         "library",
-        _same("sqrt exp log sin cos tan tanh abs")
-        | {"square": "x^2", "cube": "x^3", "inv": "1/x"},
+        _same("sqrt exp log sin cos tan tanh abs") | {"square": "x^2", "cube": "x^3", "inv": "1/x"},
         always=("x",),
         implied=("add", "sub", "mul"),
     ),

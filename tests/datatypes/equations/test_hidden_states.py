@@ -97,8 +97,6 @@ def test_a_delay_is_as_long_as_it_was() -> None:
         (t, x), _ = CASES[name]
         states = x[:, None]
         curve = smooth(t, states)
-        [said] = _not_of_states(
-            ["x"], Trajectory(t, states), curve, np.zeros(len(t), dtype=bool)
-        )
+        [said] = _not_of_states(["x"], Trajectory(t, states), curve, np.zeros(len(t), dtype=bool))
         named = float(said.partition(f"{DELAY} ")[2].partition(" ")[0])
         assert named == pytest.approx(lag, rel=0.15)

@@ -72,16 +72,17 @@ def test_the_same_wish_is_the_same_copy_and_another_wish_another(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "wish", "message", "hint"),
+    ("name", "kind", "wish", "says"),
     [
-        ("shooting", "ode", {"degree": 2}, "no setting for degree", "sindy"),
-        ("operon", "real", {"library": "sin"}, "no setting for library", "leave it out"),
-        ("gplearn", "real", {"operators": "+,sinh"}, "has no sinh", "It has add"),
+        ("shooting", "ode", {"degree": 2}, ("no setting for degree", "sindy")),
+        ("operon", "real", {"library": "sin"}, ("no setting for library", "leave it out")),
+        ("gplearn", "real", {"operators": "+,sinh"}, ("has no sinh", "It has add")),
     ],
 )
 def test_what_a_method_cannot_do_is_said_with_who_can(
-    name: str, kind: str, wish: dict[str, Any], message: str, hint: str, tmp_path: Path
+    name: str, kind: str, wish: dict[str, Any], says: tuple[str, str], tmp_path: Path
 ) -> None:
+    message, hint = says
     with pytest.raises(UsageError, match=message) as caught:
         adapt(REPOSITORY[name], kind, Wishes.of(**wish), tmp_path)
     assert hint in caught.value.hint
@@ -89,7 +90,13 @@ def test_what_a_method_cannot_do_is_said_with_who_can(
 
 @pytest.mark.parametrize(
     "wish",
-    [{"operators": "+,foo"}, {"operators": ""}, {"library": "exp"}, {"degree": 0}, {"degree": True}],
+    [
+        {"operators": "+,foo"},
+        {"operators": ""},
+        {"library": "exp"},
+        {"degree": 0},
+        {"degree": True},
+    ],
 )
 def test_words_that_nobody_knows_are_refused(wish: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
@@ -240,7 +247,7 @@ def test_a_shape_takes_away_candidates() -> None:
     assert "sin" in law.equations_[0]
     law = Regressor("lines", work=2, progress=False, guess=guess, shape="y increases with x")
     assert "sin" not in law.fit(table, 1.0 * x + 0.3 * np.sin(6 * x)).equations_[0]
-    with pytest.raises(UsageError, match="None of 2 candidates .* not y <= 1"):
+    with pytest.raises(UsageError, match=r"None of 2 candidates .* not y <= 1"):
         law.set_params(shape="y <= 1").fit(table, y)
 
 
@@ -275,7 +282,9 @@ def pendulums(rates: tuple[float, ...], size: float = 0.01) -> tuple[list[Any], 
         made = solve_ivp(
             lambda _, u, k=k: [u[1], -k * u[0] - 0.1 * u[1]], (0, 5), start, t_eval=t, rtol=1e-9
         ).y.T
-        runs.append(pd.DataFrame(made + size * generator.standard_normal(made.shape), columns=["x", "v"]))
+        runs.append(
+            pd.DataFrame(made + size * generator.standard_normal(made.shape), columns=["x", "v"])
+        )
     return [t] * len(runs), runs
 
 
@@ -289,7 +298,7 @@ def test_runs_have_the_constants_of_their_own_that_made_them() -> None:
     table = model.constants_
     assert table["k"].to_numpy() == pytest.approx([2.0, 3.0], rel=0.01)
     assert table["c"].to_numpy() == pytest.approx([0.1] * 2, rel=0.2)
-    assert table["c"].nunique() == 1
+    assert len(set(table["c"])) == 1
     assert (table["± k"] < 0.01).all()
     quick = model.simulate([1.0, 0.0], [0.0, 1.0], run=1)["x"].iloc[-1]
     assert quick == pytest.approx(np.exp(-0.05) * np.cos(np.sqrt(3)), abs=0.03)
@@ -302,18 +311,30 @@ def test_runs_of_one_law_keep_one_set_of_constants() -> None:
     t, runs = pendulums((2.0, 2.0))
     model = Dynamics("lines", work=5, progress=False, constants="by run").fit(t, runs)
     assert model.choice_.fitted.free == ()
-    assert (model.constants_.nunique() == 1).all()
+    assert len(model.constants_.drop_duplicates()) == 1
     with pytest.raises(UsageError, match="Did you mean by run"):
         Dynamics("lines", constants="by runs").fit(t, runs)
 
 
 @pytest.mark.usefixtures("methods")
-def test_a_file_is_fitted_by_what_is_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_fitted_by_what_is_typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     x = np.linspace(0.2, 4, 60)
     sigma = np.where(np.arange(60) % 2, 0.01, 0.5)
     y = 2.5 * np.exp(-0.8 * x) + 0.3 + sigma * np.random.default_rng(0).standard_normal(60)
     pd.DataFrame({"x": x, "y": y, "err": sigma}).to_csv(tmp_path / "decay.csv", index=False)
-    typed = "fit --algorithm lines --data-type real --dataset-path decay.csv --work 2".split()
+    typed = [
+        "fit",
+        "--algorithm",
+        "lines",
+        "--data-type",
+        "real",
+        "--dataset-path",
+        "decay.csv",
+        "--work",
+        "2",
+    ]
     known = ["--guess", "a*exp(-b*x) + c", "--sigma", "err", "--shape", "y decreases with x"]
     assert main([*typed, *known]) == 0
     shown = capsys.readouterr().out
@@ -323,6 +344,5 @@ def test_a_file_is_fitted_by_what_is_typed(tmp_path: Path, capsys: pytest.Captur
     assert "Did you mean err" in capsys.readouterr().err
     assert main([*typed, "--degree", "2"]) == 2
     assert "no setting for degree" in capsys.readouterr().err
-    assert main("fit --algorithm lines --data-type real --dataset iris".split()) == 2
+    assert main(["fit", "--algorithm", "lines", "--data-type", "real", "--dataset", "iris"]) == 2
     assert "mdbench run" in capsys.readouterr().err
-

@@ -33,6 +33,14 @@ def measured(law: Callable[..., Any], start: list[float], size: float, seed: int
     return pd.DataFrame(made, columns=["q", "v"][: made.shape[1]])
 
 
+def beyond(model: Dynamics) -> float:
+    """Return how much worse the second law is than the best one."""
+    best, second = (option.fitted for option in model.rivals_.options[:2])
+    assert best is not None
+    assert second is not None
+    return second.misfit - best.misfit
+
+
 @pytest.mark.usefixtures("methods")
 @pytest.mark.parametrize(
     ("law", "guess", "start", "box", "size"),
@@ -52,20 +60,18 @@ def test_after_the_proposed_experiment_the_right_law_is_chosen(
 ) -> None:
     first = measured(law, start, size, 0)
     model = Dynamics("lines", work=3, progress=False, guess=guess).fit(T, first)
-    assert model.rivals_.options[1].fitted is not None
-    before = model.rivals_.options[1].fitted.misfit - model.rivals_.options[0].fitted.misfit
+    before = beyond(model)
     proposal = model.next_experiment(box, T)
     assert proposal.separation > 10
     assert "Measure at q = " in str(proposal)
     assert "<svg" in proposal._repr_html_()
-    chosen = [proposal.setting.values[name] for name in model.states_]
+    chosen = [proposal.setting.point[name] for name in model.states_]
     for value, name in zip(chosen, model.states_, strict=True):
         assert box[name][0] <= value <= box[name][1]
     second = measured(law, chosen, size, 1)
     model.fit([T, T], [first, second])
     assert model.choice_.options[0].origin == "the guess"
-    after = model.choice_.options[1].fitted.misfit - model.choice_.options[0].fitted.misfit
-    assert after > max(before, 0) + 100
+    assert beyond(model) > max(before, 0) + 100
 
 
 @pytest.mark.usefixtures("methods")
@@ -75,7 +81,7 @@ def test_the_row_to_measure_is_where_two_laws_are_farthest_apart() -> None:
     law = Regressor("lines", work=2, progress=False, guess="a*sin(x)")
     law.fit(pd.DataFrame({"x": x}), y)
     proposal = law.next_experiment({"x": (-3.0, 3.0)})
-    assert abs(proposal.setting.values["x"]) > 2.0
+    assert abs(proposal.setting.point["x"]) > 2.0
     assert proposal.separation > 10
     assert proposal._repr_html_().startswith("<pre>Measure at x = ")
 
@@ -87,10 +93,11 @@ def test_the_separation_is_the_difference_over_noise_and_doubt() -> None:
     fits = [table.fit(Structure.of([text], ["x"])) for text in ("2*x", "1.5*x**2")]
 
     def predict(fitted: Any, setting: Any, constants: Array) -> Array:
-        return fitted.structure.values({"x": np.array([setting.values["x"]])}, constants)
+        columns = {"x": np.array([setting.point["x"]])}
+        return np.asarray(fitted.structure.values(columns, constants))
 
     [at] = settings_in({"x": 3.0}, ["x"])[:1]
-    proposal = propose(fits, [at], predict, np.array([0.1]), ("y",))
+    proposal = propose(fits, [at], predict, np.array([0.1]), names=("y",))
     line, square = (fitted.constants[0, 0] for fitted in fits)
     doubts = [fitted.errors[0, 0] * size for fitted, size in zip(fits, (3.0, 9.0), strict=True)]
     wanted = abs(3 * line - 9 * square) / np.sqrt(0.1**2 + np.sum(np.square(doubts)))
@@ -99,7 +106,7 @@ def test_the_separation_is_the_difference_over_noise_and_doubt() -> None:
 
 def test_settings_fill_the_box_with_its_corners() -> None:
     settings = settings_in({"x": (0.0, 2.0), "y": (-1.0, 1.0)}, ["x", "y"])
-    rows = np.array([[one.values["x"], one.values["y"]] for one in settings])
+    rows = np.array([[one.point["x"], one.point["y"]] for one in settings])
     assert {(0.0, -1.0), (2.0, 1.0)} <= set(map(tuple, rows.tolist()))
     assert rows.min(axis=0).tolist() == [0.0, -1.0]
     assert np.abs(rows.mean(axis=0) - [1.0, 0.0]).max() < 0.05

@@ -110,7 +110,8 @@ def test_constants_of_results_get_errors_from_their_own_data(
     t, table = decay()
     table.assign(t=t)[["t", "x"]].to_csv(tmp_path / "decay.csv", index=False)
     for kind, name in (("real", "line"), ("ode", "decay")):
-        assert main(f"fit --algorithm lines --data-type {kind} --dataset-path {name}.csv".split()) == 0
+        typed = f"fit --algorithm lines --data-type {kind} --dataset-path {name}.csv"
+        assert main(typed.split()) == 0
         capsys.readouterr()
         assert main(["refit", name]) == 0
         shown = capsys.readouterr().out
