@@ -239,7 +239,7 @@ class Dynamics(Estimator):
         start = table[list(self.states_)].iloc[0].to_numpy()
         with catch_warnings():
             simplefilter("ignore", RuntimeWarning)  # a solution that ends early is drawn as far
-            ahead = pd.DataFrame(self.simulate(start, times, driven))
+            ahead = self.simulate(start, times, driven)
         at = ahead.index.to_numpy()
         curves = [
             Curve(name, times, table[name].to_numpy(), at, ahead[name].to_numpy())
@@ -255,7 +255,7 @@ class Dynamics(Estimator):
         *,
         run: int = 0,
         return_std: bool = False,
-    ) -> pd.DataFrame | tuple[pd.DataFrame, pd.DataFrame]:
+    ) -> Any:
         """Integrate the equations from a start.
 
         Parameters

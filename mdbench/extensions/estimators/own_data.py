@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def own_data(record: Record, catalog: Catalog, sigma: ArrayLike | None = None) -
         If the data are not there any more, or standard errors do not fit them.
     """
     job = JobSpec.of(record)
-    dataset = catalog.load(job)
+    dataset: Any = catalog.load(job)  # of trajectories has more than others
     kind = catalog.data_type(job.data_type)
     own = OwnNames(record.names)
     protocol = Protocol(record.protocol)
@@ -109,8 +109,8 @@ def own_data(record: Record, catalog: Catalog, sigma: ArrayLike | None = None) -
     for piece in befores:
         last = first + len(piece.t)
         inputs = piece.inputs[:, places] if driven else None
-        values = [*piece.u.T, *(() if inputs is None else inputs.T)]
-        known = dict(zip((*states, *driven), values, strict=True))
+        columns_of_run = [*piece.u.T, *(() if inputs is None else inputs.T)]
+        known = dict(zip((*states, *driven), columns_of_run, strict=True))
         own_errors = None if sigma is None or errors is None else errors[first:last]
         runs.append(Run(known, piece.u, own_errors, piece.t, inputs))
         first = last

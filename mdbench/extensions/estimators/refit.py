@@ -121,7 +121,7 @@ def refit(
     if not np.isfinite(structure.values(known, structure.start)).all():
         raise UsageError(f"{equation} has no finite value in some rows.", "Leave these rows out.")
     fitted = Table((Run(known, target, errors_of(sigma, target.shape)),)).fit(structure)
-    p_value = fitted.solution.p_value
+    p_value: float | None = fitted.solution.p_value
     if sigma is None:
         p_value = pattern_p_value(fitted.solution, _products(known))
     return _refit(fitted, list(known), p_value)

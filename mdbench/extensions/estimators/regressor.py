@@ -186,9 +186,7 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc] # of no types:
         )
         return self
 
-    def predict(
-        self, X: ArrayLike | pd.DataFrame, *, return_std: bool = False
-    ) -> Array | tuple[Array, Array]:
+    def predict(self, X: ArrayLike | pd.DataFrame, *, return_std: bool = False) -> Any:
         """Evaluate the law.
 
         Parameters
