@@ -181,8 +181,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         FitError
             If the method gives no equation.
         """
-        method = self._method()
-        method = self._adapted(method)
+        method = self._adapted(self._method())
         self._say_what_is_installed(method)
         folder = self._folder()
         asked = {"work": self.work, "timeout": self.timeout, "runtime": self.runtime}
@@ -202,8 +201,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         if not len(results):
             raise KeyboardInterrupt  # before the job began
         [key] = results["key"]
-        files = results_files(folder)
-        record = next(one for file in files for one in read_records(file) if one.key == key)
+        every = [record for file in results_files(folder) for record in read_records(file)]
+        record = [record for record in every if record.key == key][-1]  # the newest
         if record.status == Status.INTERRUPTED:
             record = _best_so_far(record)
         if not record.equations:
@@ -211,10 +210,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
                 f"{self.method} has no equation for these data ({record.status}): {record.reason}",
                 "Give it more work, such as work=60, or take another method.",
             )
+        self._keep(record)
+        return record
+
+    def _keep(self, record: Record) -> None:
         self.record_ = record
         self.front_ = Front.of(record)
         self.equations_ = Equations(record, self.front_)
-        return record
 
     def _adapted(self, method: Method) -> Method:
         wishes = Wishes.of(self.operators, self.library, self.degree)

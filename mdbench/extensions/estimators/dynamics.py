@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 from warnings import catch_warnings, simplefilter, warn
 
@@ -11,7 +12,7 @@ import pandas as pd
 from mdbench.data.columns import OwnNames
 from mdbench.data.smoothing import smooth
 from mdbench.errors import UsageError, counted, did_you_mean
-from mdbench.extensions.estimators.base import Estimator, name_of
+from mdbench.extensions.estimators.base import Estimator, FitError, name_of
 from mdbench.extensions.estimators.experiments import Motion, Run, errors_of
 from mdbench.extensions.estimators.pictures import Curve, picture
 from mdbench.extensions.estimators.proposals import alike, propose, settings_in
@@ -21,7 +22,7 @@ from mdbench.extensions.estimators.structures import Structure
 from mdbench.reports.systems import states_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -161,14 +162,16 @@ class Dynamics(Estimator):
         self._check_constants()
         record = self._find(data, options)
         records = [record]
-        if self.constants == BY_RUN:
-            records += [self._find([table], options) for table in data[:_ALONE] if several]
-            self.record_ = record
+        if self.constants == BY_RUN and several:
+            records += self._find_alone(data[:_ALONE], options)
+            self._keep(record)
         self.states_ = states_of(record).states
         self.inputs_ = tuple(driven)
         self._first = data[0]
         self._solver = Solver(record, self.states_, self.inputs_)
         errors = list(sigma) if several and isinstance(sigma, list | tuple) else [sigma] * len(data)
+        if len(errors) != len(data):
+            raise UsageError(f"sigma is a list of {len(errors)} for {len(data)} runs.", "One each.")
         self._runs = [self._run_of(table, error) for table, error in zip(data, errors, strict=True)]
         self._choose(
             *(records, Motion(tuple(self._runs), self._solver), self.states_),
@@ -192,6 +195,14 @@ class Dynamics(Estimator):
             time=_TIME,
             **options,
         )
+
+    def _find_alone(
+        self, data: Sequence[pd.DataFrame], options: Mapping[str, Any]
+    ) -> Iterator[Record]:
+        """Yield the records of single runs, where the method has an answer."""
+        for table in data:
+            with suppress(FitError):
+                yield self._find([table], options)
 
     def _run_of(self, table: pd.DataFrame, sigma: Any) -> Run:
         states = table[list(self.states_)].to_numpy()
