@@ -60,7 +60,8 @@ class Structure:
             The variables.
         guessed
             Whether a name that is no variable is a constant that is not known, the same in all
-            equations.  Without such names each term has a constant, even where none is written.
+            equations, and numbers stay as they are written.  Without such names numbers move, and
+            each term has a constant, even where none is written.
 
         Raises
         ------
@@ -77,7 +78,11 @@ class Structure:
             )
         )
         nodes = [read(text, [*names, *letters]) for text in equations]
-        made = [parametrize(n, named=False, scaled=guessed and not letters) for n in nodes]
+        if letters:  # numbers that are written stay as they are
+            nothing = np.empty(0)
+            made = [ParametricExpression(node, nothing, frozenset()) for node in nodes]
+        else:
+            made = [parametrize(node, named=False, scaled=guessed) for node in nodes]
         numbers = {name: f"#{place}" for place, name in enumerate(letters)}
         start, labels, laws = [1.0] * len(letters), list(letters), []
         for law in made:
