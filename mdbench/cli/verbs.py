@@ -63,7 +63,7 @@ _LINE = 46
 """Characters of a list of verbs on the first page."""
 FURTHER = {
     *("study", "probe", "watch", "predict", "rescore", "reproduce", "combine", "export", "help"),
-    "refit",
+    *("fit", "refit"),
 }
 """Verbs that are not on the first page of the help."""
 VERBS = Door(

@@ -117,7 +117,9 @@ def begin_job(resolved: ResolvedJob, slot: WorkerSlot) -> Callable[[], Record]:
         outcome = JobResult(Status.FAILED, str(error))
     outcome.reason = PathRedactor({method.folder.parent: "algorithms"}).redact(outcome.reason)
     if slot.interrupted and outcome.status not in ANSWERED:
-        outcome = JobResult(Status.INTERRUPTED, "the run was stopped", use=outcome.use)
+        outcome = JobResult(
+            Status.INTERRUPTED, "the run was stopped", use=outcome.use, front=outcome.front
+        )
     if connection is not None and outcome.is_final:
         connection.finish(log)
     seconds = watch.seconds

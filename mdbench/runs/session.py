@@ -191,6 +191,8 @@ class JobSession:
             self._worker.interrupt()
         except WorkerGoneError as gone:
             result = result_of_lost(gone)
+            if self._interrupted() and self._job.save_pareto:  # a user may take the best so far
+                self._pool.evaluate(END_SECONDS, lambda: False)
         except SCORER_ERRORS as error:
             # A net below the checks: no answer of one method may end the run of the others.
             result = JobResult(

@@ -357,10 +357,10 @@ class WorkerSlot:
 
     def interrupt(self) -> None:
         """End the job that is running; its record is then `interrupted`."""
+        self.interrupted = True  # before the job sees that its worker is gone
         self.environments.retry_policy.end()
         self.runtime.interrupt()
         with self._lock:
-            self.interrupted = True
             if self._worker is not None:
                 self._worker.interrupt()
             if self._ahead is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from mdbench.datatypes.equations.alike import FEW, independent_columns
+from mdbench.datatypes.equations.hidden_states import hidden_causes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -432,17 +433,10 @@ def _not_of_states(
         f"{names[worst]}: its rate is no smooth function of the columns "
         f"({unexplained:.0%} unexplained)"
     )
-    if u.shape[1] == 1:
-        second = np.gradient(du[:, 0], t)[:, None]
-        both = np.concatenate([z, rates], axis=1)[2:-2]
-        if _unexplained_share(_products(both, 3), (second / _sizes(second))[2:-2]) < _UNEXPLAINED:
-            return [
-                (
-                    f"{said}, but its second derivative is one of both: a state is missing, or the "
-                    "law is of second order; add that state, the rate as a second column, or the "
-                    "value some samples ago (delay coordinates)"
-                )
-            ]
+    if u.shape[1] == 1 and (
+        causes := hidden_causes(t, z, rates, lambda a, b: _unexplained_share(_products(a, 3), b))
+    ):
+        return [f"{said}: {causes}"]
     s = (2 * (t - t[0]) / (t[-1] - t[0]) - 1)[:, None]
     with_time = _products(np.concatenate([columns, s], axis=1), 3)
     if (

@@ -11,17 +11,25 @@ import shutil
 import sys
 import tempfile
 import weakref
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from warnings import warn
 
 import numpy as np
 
 from mdbench.api import run
 from mdbench.errors import MdbenchError, UsageError, did_you_mean
+from mdbench.extensions.estimators.adapted import ADAPTED, adapt
 from mdbench.extensions.estimators.answers import Equations, Front
-from mdbench.methods import Method, discover, find
-from mdbench.records import read_folder
+from mdbench.extensions.estimators.choices import choose
+from mdbench.extensions.estimators.shapes import read_shapes
+from mdbench.extensions.estimators.structures import read_guess
+from mdbench.extensions.estimators.vocabulary import Wishes
+from mdbench.methods import Method, discover, find, more_folders
+from mdbench.records import Status, results_files
+from mdbench.records.files import read_records
 from mdbench.runtimes.environments.venvs import installed_mb
 from mdbench.workspace import Workspace
 
@@ -57,9 +65,14 @@ except ImportError:
 
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
+
     from numpy.typing import NDArray
 
-    from mdbench.records import Record
+    from mdbench.extensions.estimators.choices import Choice
+    from mdbench.extensions.estimators.experiments import Experiment
+    from mdbench.records import FrontEntry, Record
 
 __all__ = ["Estimator", "FitError", "name_of"]
 
@@ -92,6 +105,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         runtime: str | None = None,
         folder: str | None = None,
         progress: bool = True,
+        operators: str | Sequence[str] | None = None,
+        library: str | Sequence[str] | None = None,
+        degree: int | None = None,
+        guess: str | Mapping[str, str] | None = None,
+        shape: str | Sequence[str] | None = None,
     ) -> None:
         self.method = method
         self.work = work
@@ -100,6 +118,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         self.runtime = runtime
         self.folder = folder
         self.progress = progress
+        self.operators = operators
+        self.library = library
+        self.degree = degree
+        self.guess = guess
+        self.shape = shape
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` was called, as scikit-learn asks for it."""
@@ -117,14 +140,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
 
     def _method(self) -> Method:
         algorithms = Workspace.find().algorithms
-        if self.method not in discover(algorithms):
+        try:
+            method = find(self.method, algorithms)
+        except UsageError as error:  # only now all methods' files are read
             names = sorted(
                 name
-                for name, one in discover(algorithms).items()
-                if isinstance(one, Method) and self.data_type in one.spec.data_types
+                for name, other in discover(algorithms).items()
+                if isinstance(other, Method) and self.data_type in other.spec.data_types
             )
-            raise UsageError(f"method is {self.method!r}.", did_you_mean(str(self.method), names))
-        method = find(self.method, algorithms)
+            raise UsageError(
+                f"method is {self.method!r}.", did_you_mean(str(self.method), names)
+            ) from error
         if self.data_type not in method.spec.data_types or not method.spec.equations:
             kinds = ", ".join(method.spec.data_types)
             raise UsageError(
@@ -155,32 +181,90 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         FitError
             If the method gives no equation.
         """
-        method = self._method()
+        method = self._adapted(self._method())
         self._say_what_is_installed(method)
         folder = self._folder()
         asked = {"work": self.work, "timeout": self.timeout, "runtime": self.runtime}
         limits: dict[str, Any] = asked
-        results = run(
-            self.method,
-            self.data_type,
-            say=None if self.progress else _nothing,
-            result_dir=str(folder),
-            seeds=self.seed,
-            n_jobs=1,
-            **{name: value for name, value in limits.items() if value is not None},
-            **options,
-        )
+        with self._known():
+            results = run(
+                method.name,
+                self.data_type,
+                say=None if self.progress else _nothing,
+                result_dir=str(folder),
+                seeds=self.seed,
+                n_jobs=1,
+                save_pareto=True,
+                **{name: value for name, value in limits.items() if value is not None},
+                **options,
+            )
+        if not len(results):
+            raise KeyboardInterrupt  # before the job began
         [key] = results["key"]
-        record = next(one for _, one in read_folder(folder) if one.key == key)
-        if not (record.answered and record.equations):
+        every = [record for file in results_files(folder) for record in read_records(file)]
+        record = [record for record in every if record.key == key][-1]  # the newest
+        if record.status == Status.INTERRUPTED:
+            record = _best_so_far(record)
+        if not record.equations:
             raise FitError(
                 f"{self.method} has no equation for these data ({record.status}): {record.reason}",
                 "Give it more work, such as work=60, or take another method.",
             )
+        self._keep(record)
+        return record
+
+    def _keep(self, record: Record) -> None:
         self.record_ = record
         self.front_ = Front.of(record)
         self.equations_ = Equations(record, self.front_)
-        return record
+
+    def _adapted(self, method: Method) -> Method:
+        wishes = Wishes.of(self.operators, self.library, self.degree)
+        if not wishes.options:
+            return method
+        return adapt(method, self.data_type, wishes, Workspace.find().home / ADAPTED)
+
+    def _known(self) -> AbstractContextManager[None]:
+        """Let the bench find the method with the settings that are asked for."""
+        method = self._method()
+        adapted = self._adapted(method)
+        return more_folders([] if adapted is method else [str(adapted.folder.parent)])
+
+    def _choose(
+        self,
+        records: Sequence[Record],
+        experiment: Experiment,
+        targets: Sequence[str],
+        names: Sequence[str],
+        *,
+        always: bool = False,
+        by_run: bool = False,
+    ) -> None:
+        """Choose by likelihood where a guess, a shape, or what `always` says asks for it."""
+        self.__dict__.pop("choice_", None)
+        self._chosen = partial(
+            choose,
+            records,
+            targets,
+            experiment,
+            names=names,
+            guess=None if self.guess is None else read_guess(self.guess, targets),
+            shapes=() if self.shape is None else read_shapes(self.shape, targets, names),
+            by_run=by_run,
+        )
+        if self.guess is None and self.shape is None and not always:
+            return
+        self.choice_ = self._chosen()
+        answer = self.record_.model_copy(update={"equations": self.choice_.options[0].equations})
+        self.equations_ = Equations(answer, self.front_)
+
+    @property
+    def rivals_(self) -> Choice:
+        """All candidates of the method, fitted and in the order of their likelihood."""
+        self._fitted()
+        if not hasattr(self, "_chosen"):
+            raise UsageError("Candidates for fields have no likelihood.", "See front_.")
+        return getattr(self, "choice_", None) or self._chosen()
 
     def _say_what_is_installed(self, method: Method) -> None:
         spec = method.spec
@@ -217,6 +301,26 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
     def _picture(self) -> str:
         """Draw data and answer, as SVG; empty where there is nothing to draw."""
         return ""
+
+
+def _best_so_far(record: Record) -> Record:
+    """Return the record of a job that the user has stopped, with its best candidates as the answer.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If a target has none yet.
+    """
+    best: dict[int | None, FrontEntry] = {}
+    for entry in record.front or ():
+        if entry.target not in best or (entry.fitness or 0) > (best[entry.target].fitness or 0):
+            best[entry.target] = entry
+    entries = [best[None]] if None in best else [best[target] for target in sorted(best)]  # type: ignore[type-var]
+    equations = tuple(text for entry in entries for text in entry.equations)
+    if len(equations) != len(record.targets) or not equations:
+        raise KeyboardInterrupt
+    warn("the fit was stopped: this is the best so far", RuntimeWarning, stacklevel=4)
+    return record.model_copy(update={"equations": equations})
 
 
 def _nothing(_: str) -> None: ...

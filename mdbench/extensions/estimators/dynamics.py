@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 from warnings import catch_warnings, simplefilter, warn
 
 import numpy as np
 import pandas as pd
 
-from mdbench import datatypes
 from mdbench.data.columns import OwnNames
-from mdbench.errors import UsageError
-from mdbench.extensions.estimators.base import Estimator, name_of
+from mdbench.data.smoothing import smooth
+from mdbench.errors import UsageError, counted, did_you_mean
+from mdbench.extensions.estimators.base import Estimator, FitError, name_of
+from mdbench.extensions.estimators.experiments import Motion, Run, errors_of
 from mdbench.extensions.estimators.pictures import Curve, picture
+from mdbench.extensions.estimators.proposals import alike, propose, settings_in
+from mdbench.extensions.estimators.refit import refit_dynamics
+from mdbench.extensions.estimators.solutions import Solver
+from mdbench.extensions.estimators.structures import Structure
 from mdbench.reports.systems import states_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
+
+    from mdbench.extensions.estimators.choices import Choice
+    from mdbench.extensions.estimators.experiments import Fitted
+    from mdbench.extensions.estimators.proposals import Proposal, Setting
+    from mdbench.extensions.estimators.refit import Refit
+    from mdbench.records import Record
 
     Array = NDArray[np.float64]
 
 __all__ = ["Dynamics"]
 _TIME = "t"
+COMMON, BY_RUN = "common", "by run"
+"""Whether runs have constants for themselves."""
+_ALONE = 3
+"""Runs that a method is given by themselves, too, where runs may have constants of their own."""
 _DRAWN = 3
 """The most states that are drawn."""
 
@@ -35,13 +51,20 @@ class Dynamics(Estimator):
     ----------
     method
         A method for systems in time: ``mdbench list --data-type ode`` shows them.
-    work, timeout, seed, runtime, folder, progress
+    work, timeout, seed, runtime, folder, progress, operators, library, degree, guess, shape
         As in `Regressor`.
+    constants
+        ``"common"``: the same in all runs.  ``"by run"``: likelihood chooses which ones each run
+        has for itself, and the method is given the first runs by themselves, too.
 
     Attributes
     ----------
-    equations_, front_, record_
-        As in `Regressor`; an equation for each state.
+    equations_, front_, choice_, record_
+        As in `Regressor`; an equation for each state, with the constants of the first run.
+    constants_ : pandas.DataFrame
+        The constants of each run, with standard errors.
+    uncertainty_ : Refit
+        The constants with standard errors.
     states_ : tuple of str
         The names of the states.
 
@@ -71,6 +94,12 @@ class Dynamics(Estimator):
         runtime: str | None = None,
         folder: str | None = None,
         progress: bool = True,
+        operators: str | Sequence[str] | None = None,
+        library: str | Sequence[str] | None = None,
+        degree: int | None = None,
+        guess: str | Mapping[str, str] | None = None,
+        shape: str | Sequence[str] | None = None,
+        constants: str = COMMON,
     ) -> None:
         super().__init__(
             method,
@@ -80,13 +109,21 @@ class Dynamics(Estimator):
             runtime=runtime,
             folder=folder,
             progress=progress,
+            operators=operators,
+            library=library,
+            degree=degree,
+            guess=guess,
+            shape=shape,
         )
+        self.constants = constants
 
     def fit(
         self,
         t: Any,
         x: Any,
         inputs: Any = None,
+        *,
+        sigma: Any = None,
     ) -> Self:
         """Find the equations.
 
@@ -99,6 +136,9 @@ class Dynamics(Estimator):
             runs.
         inputs
             What acts on the states from outside, in the same form.
+        sigma
+            Standard errors of the states: one, one for each state, or one for each value; a list
+            for runs.  They do not reach the method; candidates are chosen by them.
 
         Raises
         ------
@@ -115,21 +155,93 @@ class Dynamics(Estimator):
             if not several
             else list(zip(t, x, [None] * len(x) if inputs is None else inputs, strict=True))
         )
-        tables = [_table(*one) for one in runs]
+        tables = [_table(*run) for run in runs]
         driven = tables[0][1]
         options: dict[str, Any] = {"inputs": ",".join(driven)} if driven else {}
         data = [table for table, _ in tables]
-        record = self._run(
-            data=data if several else data[0],
+        self._check_constants()
+        record = self._find(data, options)
+        records = [record]
+        if self.constants == BY_RUN and several:
+            records += self._find_alone(data[:_ALONE], options)
+            self._keep(record)
+        self.states_ = states_of(record).states
+        self.inputs_ = tuple(driven)
+        self._first = data[0]
+        self._solver = Solver(record, self.states_, self.inputs_)
+        errors = list(sigma) if several and isinstance(sigma, list | tuple) else [sigma] * len(data)
+        if len(errors) != len(data):
+            raise UsageError(f"sigma is a list of {len(errors)} for {len(data)} runs.", "One each.")
+        self._runs = [self._run_of(table, error) for table, error in zip(data, errors, strict=True)]
+        self._choose(
+            *(records, Motion(tuple(self._runs), self._solver), self.states_),
+            [*self.states_, *self.inputs_],
+            always=sigma is not None or self.constants == BY_RUN,
+            by_run=self.constants == BY_RUN,
+        )
+        return self
+
+    def _check_constants(self) -> None:
+        if self.constants not in (COMMON, BY_RUN):
+            raise UsageError(
+                f"constants is {self.constants!r}.", did_you_mean(self.constants, [COMMON, BY_RUN])
+            )
+
+    def _find(self, data: list[pd.DataFrame], options: Mapping[str, Any]) -> Record:
+        return self._run(
+            data=data if len(data) > 1 else data[0],
             name=name_of(*(table.to_numpy() for table in data)),
             holdout="none",
             time=_TIME,
             **options,
         )
-        self.states_ = states_of(record).states
-        self.inputs_ = tuple(driven)
-        self._first = data[0]
-        return self
+
+    def _find_alone(
+        self, data: Sequence[pd.DataFrame], options: Mapping[str, Any]
+    ) -> Iterator[Record]:
+        """Yield the records of single runs, where the method has an answer."""
+        for table in data:
+            with suppress(FitError):
+                yield self._find([table], options)
+
+    def _run_of(self, table: pd.DataFrame, sigma: Any) -> Run:
+        states = table[list(self.states_)].to_numpy()
+        return Run(
+            {name: table[name].to_numpy() for name in (*self.states_, *self.inputs_)},
+            states,
+            errors_of(sigma, states.shape),
+            table[_TIME].to_numpy(),
+            table[list(self.inputs_)].to_numpy() if self.inputs_ else None,
+        )
+
+    @property
+    def constants_(self) -> pd.DataFrame:
+        """The constants of each run, and their standard errors, as columns of a table."""
+        self._fitted()
+        if not hasattr(self, "choice_"):
+            return self._constants_of(self._refitted())
+        return self._constants_of(self.choice_.fitted)
+
+    def _refitted(self) -> Fitted:
+        names = [*self.states_, *self.inputs_]
+        structure = Structure.of(list(self.equations_), names)
+        return Motion(tuple(self._runs), self._solver).suited(structure).fit(structure)
+
+    def _constants_of(self, fitted: Fitted) -> pd.DataFrame:
+        columns: dict[str, Array] = {}
+        for k, label in enumerate(fitted.structure.letters):
+            name = label if label not in columns else f"{label} ({k})"
+            columns[name] = fitted.constants[:, k]
+            columns[f"± {name}"] = fitted.errors[:, k]
+        index = pd.RangeIndex(len(fitted.constants), name="run")
+        return pd.DataFrame(columns, index=index)
+
+    @property
+    def uncertainty_(self) -> Refit:
+        """The constants with standard errors, by maximum likelihood of the samples."""
+        self._fitted()
+        names = [*self.states_, *self.inputs_]
+        return refit_dynamics(list(self.equations_), names, self._runs, self._solver)
 
     def _picture(self) -> str:
         table = self._first
@@ -151,7 +263,10 @@ class Dynamics(Estimator):
         x0: ArrayLike | Mapping[str, float],
         t: ArrayLike,
         inputs: ArrayLike | pd.DataFrame | None = None,
-    ) -> pd.DataFrame:
+        *,
+        run: int = 0,
+        return_std: bool = False,
+    ) -> Any:
         """Integrate the equations from a start.
 
         Parameters
@@ -162,32 +277,146 @@ class Dynamics(Estimator):
             The times to return, (times,), increasing.
         inputs
             Their values at these times, (times,) or (times, inputs), for equations with inputs.
+        run
+            The run whose constants are used, where runs have constants for themselves.
+        return_std
+            Whether standard deviations are returned, too, by the standard errors of the constants.
 
         Returns
         -------
         pandas.DataFrame
             The states by name, with the times as its index; it ends where the equations cannot be
-            integrated further, with a warning.
+            integrated further, with a warning.  Or two of them.
 
         Raises
         ------
         UsageError
             If a start or an input is missing.
         """
-        record = self._fitted()
+        self._fitted()
         times = np.asarray(t, dtype=float)
         start = self._start(x0)
-        names = OwnNames(record.names)
-        driven = self._inputs(inputs, len(times), names) if self.inputs_ else None
-        own = {f"u{place}": state for place, state in enumerate(self.states_)}
-        texts = OwnNames({**record.names, **own}).all_internal(self.equations_)
-        states, why = datatypes.classes(["ode"])[0].integrate(
-            texts, times, start, driven, record.options
-        )
+        driven = self._inputs(inputs, len(times)) if self.inputs_ else None
+        texts = list(self.equations_)
+        if run:
+            texts = self._run_texts(run)
+        states, why = self._solver.solve(texts, times, start, driven)
         if why:
             warn(f"the solution ended early: {why}", RuntimeWarning, stacklevel=2)
         index = pd.Index(times[: len(states)], name=_TIME)
-        return pd.DataFrame(states, columns=list(self.states_), index=index)
+        table = pd.DataFrame(states, columns=list(self.states_), index=index)
+        if not return_std:
+            return table
+        fitted = self.choice_.fitted if hasattr(self, "choice_") else self._refitted()
+
+        def reached(constants: Array) -> Array:
+            ahead = np.full(states.shape, np.nan)
+            got = self._solver(fitted.structure.texts(constants), times, start, driven)
+            ahead[: len(got)] = got[: len(states)]
+            return ahead
+
+        return table, pd.DataFrame(fitted.band(reached, run), columns=table.columns, index=index)
+
+    def find_rivals(self, seconds: float = 30.0) -> Choice:
+        """Fit systems that differ from the answer in one term, besides the method's candidates.
+
+        Parameters
+        ----------
+        seconds
+            For the search.
+
+        Returns
+        -------
+        Choice
+            All of them, in the order of their likelihood.
+
+        Raises
+        ------
+        UsageError
+            If there are inputs.
+        mdbench.errors.AnswerError
+            If the answer's solutions leave the samples at once.
+        """
+        self._fitted()
+        if self.inputs_:
+            raise UsageError("There are inputs.", "Rivals are searched for systems without any.")
+        from mdbench.datatypes.ode.rivals import certainty_of  # noqa: PLC0415 - takes a while
+
+        internal = OwnNames({f"u{place}": state for place, state in enumerate(self.states_)})
+        curves = [smooth(_run_times(run), run.targets) for run in self._runs]
+        certainty = certainty_of(
+            internal.all_internal(self.equations_),
+            tuple(f"u{place}" for place in range(len(self.states_))),
+            [(one.t, run.targets, one.u) for run, one in zip(self._runs, curves, strict=True)],
+            np.mean([curve.variances for curve in curves], axis=0),
+            seconds,
+        )
+        answer = list(self.equations_)
+        others = [
+            [*answer[: one.equation], internal.own(one.text), *answer[one.equation + 1 :]]
+            for one in certainty.rivals
+        ]
+        return self._chosen(others=others)
+
+    def next_experiment(
+        self,
+        box: Mapping[str, tuple[float, float] | float],
+        t: ArrayLike,
+        inputs: Sequence[ArrayLike] | None = None,
+        *,
+        rivals: Choice | None = None,
+    ) -> Proposal:
+        """Propose the start, and the inputs, for which laws that fit alike differ most.
+
+        Parameters
+        ----------
+        box
+            The lowest and the highest start of each state, or its only one.
+        t
+            The times at which states are measured then, (times,).
+        inputs
+            The inputs that are allowed, each (times,) or (times, inputs).
+        rivals
+            What `find_rivals` gives; None for `rivals_`.
+
+        Returns
+        -------
+        Proposal
+            In a notebook it has a picture.
+
+        Raises
+        ------
+        UsageError
+            If there is nothing to tell apart, or a name is missing.
+        """
+        self._fitted()
+        times = np.asarray(t, dtype=float)
+        driven = [self._inputs(each, len(times)) for each in inputs or ()]
+        if self.inputs_ and not driven:
+            raise UsageError("inputs are missing.", "Give those that are allowed: a list of them.")
+        options = (self.rivals_ if rivals is None else rivals).options
+        fits = alike([one.fitted for one in options if one.fitted is not None and not one.refused])
+
+        def predict(fitted: Fitted, setting: Setting, constants: Array) -> Array:
+            start = np.array([setting.point[name] for name in self.states_])
+            given = None if setting.inputs is None else driven[setting.inputs]
+            values = np.full((len(times), len(self.states_)), np.nan)
+            reached = self._solver(fitted.structure.texts(constants), times, start, given)
+            values[: len(reached)] = reached
+            return values
+
+        settings = settings_in(box, self.states_, len(driven))
+        noise = fits[0].noise
+        return propose(fits, settings, predict, noise, names=self.states_, at=times)
+
+    def _run_texts(self, run: int) -> list[str]:
+        fitted = self.choice_.fitted if hasattr(self, "choice_") else None
+        count = 1 if fitted is None else len(fitted.constants)
+        if fitted is None or not 0 <= run < count:
+            raise UsageError(
+                f"run is {run}.", f"There {'is' if count == 1 else 'are'} {counted(count, 'run')}."
+            )
+        return fitted.texts(run)
 
     def _start(self, x0: ArrayLike | Mapping[str, float]) -> Array:
         if isinstance(x0, dict):
@@ -203,7 +432,7 @@ class Dynamics(Estimator):
             )
         return start
 
-    def _inputs(self, inputs: Any, count: int, names: OwnNames) -> Array:
+    def _inputs(self, inputs: Any, count: int) -> Array:
         wanted = ", ".join(self.inputs_)
         if inputs is None:
             raise UsageError("inputs are missing.", f"Give {wanted} at each time.")
@@ -212,10 +441,12 @@ class Dynamics(Estimator):
         values = np.asarray(inputs, dtype=float).reshape(count, -1)
         if values.shape[1] != len(self.inputs_):
             raise UsageError(f"inputs has {values.shape[1]} columns.", f"Give {wanted}.")
-        places = [int(names.internal(name)[1:]) for name in self.inputs_]
-        ordered = np.zeros((count, 1 + max(places)))
-        ordered[:, places] = values
-        return ordered
+        return values
+
+
+def _run_times(run: Run) -> Array:
+    assert run.times is not None  # noqa: S101 - a trajectory has times
+    return run.times
 
 
 def _table(t: Any, x: Any, inputs: Any) -> tuple[pd.DataFrame, list[str]]:

@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from mdbench.data.columns import OwnNames
 from mdbench.errors import UsageError
 from mdbench.extensions.estimators.base import Estimator, name_of
+from mdbench.extensions.estimators.own_data import windows
+from mdbench.extensions.estimators.refit import refit_field
+from mdbench.runs.catalog import Catalog
+from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
+
+    from mdbench.extensions.estimators.refit import Refit
 
     Array = NDArray[np.float64]
 
@@ -28,7 +35,7 @@ class Fields(Estimator):
     ----------
     method
         A method for fields: ``mdbench list --data-type pde`` shows them.
-    work, timeout, seed, runtime, folder, progress
+    work, timeout, seed, runtime, folder, progress, library, degree
         As in `Regressor`.
 
     Attributes
@@ -66,6 +73,11 @@ class Fields(Estimator):
         runtime: str | None = None,
         folder: str | None = None,
         progress: bool = True,
+        operators: str | Sequence[str] | None = None,
+        library: str | Sequence[str] | None = None,
+        degree: int | None = None,
+        guess: str | Mapping[str, str] | None = None,
+        shape: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__(
             method,
@@ -75,6 +87,11 @@ class Fields(Estimator):
             runtime=runtime,
             folder=folder,
             progress=progress,
+            operators=operators,
+            library=library,
+            degree=degree,
+            guess=guess,
+            shape=shape,
         )
 
     def fit(
@@ -115,9 +132,20 @@ class Fields(Estimator):
         path = self._folder() / f"{name_of(*arrays.values())}.npz"
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez(path, **arrays)  # type: ignore[arg-type] # arrays by name
+        if self.guess is not None or self.shape is not None:
+            raise UsageError("guess and shape are not for fields.", "Leave them out.")
         self._run(dataset_path=str(path))
         self.states_ = states
         return self
+
+    @property
+    def uncertainty_(self) -> tuple[Refit, ...]:
+        """The constants of each equation with standard errors, by least squares in weak form."""
+        record = self._fitted()
+        catalog = Catalog(Workspace.find())
+        with self._known():
+            made = windows(record, catalog)
+        return tuple(refit_field(*pair, OwnNames(record.names)) for pair in made)
 
 
 def _plain(

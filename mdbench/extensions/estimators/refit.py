@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eqverdict.fidelity.parametric import parametrize
-from eqverdict.grammar import read
-from eqverdict.tree import text_of
 from mdbench.errors import UsageError
 from mdbench.extensions.estimators.answers import as_written
+from mdbench.extensions.estimators.experiments import Motion, Pieces, Run, Table, errors_of
+from mdbench.extensions.estimators.least_squares import pattern_p_value
+from mdbench.extensions.estimators.structures import Structure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
+    from mdbench.data.columns import OwnNames
+    from mdbench.extensions.estimators.experiments import Fitted, Integrate, Windows
+
     Array = NDArray[np.float64]
 
-__all__ = ["Refit", "refit", "refit_dynamics"]
+__all__ = ["Refit", "refit", "refit_dynamics", "refit_field"]
 
 _HOLDS: float = 0.01
 """The p-value below which data contradict equations."""
@@ -29,8 +32,6 @@ _PATTERNS: int = 20
 """The most patterns that residuals are tested for."""
 _ORDER: int = 6
 """The highest polynomial in time that residuals of trajectories are tested for."""
-_SEGMENT: int = 10
-"""Samples of the pieces of a trajectory from which constants are found first."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Refit:
             size = f"± {error:.2g}" if np.isfinite(error) else "is not shown by these data"
             lines.append(f"  {old:.6g} -> {new:.6g} {size}")
         words = {
-            None: "there are too few data to test it",
+            None: "it is not tested by them",
             True: "nothing in the data contradicts it",
             False: "the data contradict it: residuals have a pattern",
         }
@@ -115,38 +116,28 @@ def refit(
     [0.3, 1.5, 2.5]
     """
     known = {name: np.asarray(values, dtype=float) for name, values in columns.items()}
-    target = np.asarray(y, dtype=float)
-    weights = np.ones(len(target)) if sigma is None else 1.0 / _errors_of(sigma, len(target))
-    law = parametrize(read(equation, list(known)), named=False)
-    if not np.isfinite(law.values(known, law.start)).all():
+    target = np.asarray(y, dtype=float)[:, None]
+    structure = Structure.of([equation], list(known))
+    if not np.isfinite(structure.values(known, structure.start)).all():
         raise UsageError(f"{equation} has no finite value in some rows.", "Leave these rows out.")
-
-    def residuals(constants: Array) -> Array:
-        return np.asarray((law.values(known, constants) - target) * weights)
-
-    deviation = float(np.sum(((target - np.mean(target)) * weights) ** 2))
-    fitted = _fit(residuals, law.start, law.start, deviation, known=sigma is not None)
-    p_value = fitted.p_value if sigma is not None else _pattern(fitted, _products(known))
-    text = text_of(law.with_constants(fitted.constants))
-    return Refit(
-        (as_written(text, list(known)),),
-        *(law.start, fitted.constants, fitted.errors),
-        fitted.cost / (deviation or 1.0),
-        p_value,
-    )
+    fitted = Table((Run(known, target, errors_of(sigma, target.shape)),)).fit(structure)
+    p_value: float | None = fitted.solution.p_value
+    if sigma is None:
+        p_value = pattern_p_value(fitted.solution, _products(known))
+    return _refit(fitted, list(known), p_value)
 
 
 def refit_dynamics(
     equations: Sequence[str],
     states: Sequence[str],
-    t: ArrayLike,
-    x: ArrayLike,
-    integrate: Callable[[Sequence[str], Array, Array], Array],
+    runs: Sequence[Run],
+    integrate: Integrate,
 ) -> Refit:
-    """Fit the constants of equations of motion to a trajectory, by least squares of its samples.
+    """Fit the constants of equations of motion to trajectories, by least squares of their samples.
 
-    Constants are found first from pieces of ten samples, each from its first sample; then from the
-    whole with a start of its own.  Residuals are tested for polynomials in time.
+    Solutions have starts of their own.  Residuals are tested for polynomials in time, or by their
+    size where standard errors are known.  Trajectories that no solution follows for long are
+    compared in pieces of ten samples, and not tested.
 
     Parameters
     ----------
@@ -154,133 +145,70 @@ def refit_dynamics(
         The rates of the states; their numbers are the starts, whole exponents stay.
     states
         The names of the states, and of further variables in the equations.
-    t, x
-        Times (samples,), increasing, and states (samples, states).
+    runs
+        The trajectories.
     integrate
-        Gives the states that equations reach at times from a start, as many rows as it comes to.
+        See `Motion`.
 
     Raises
     ------
     mdbench.errors.UsageError
         If samples are fewer than constants.
     """
-    times, samples = np.asarray(t, dtype=float), np.asarray(x, dtype=float)
-    dim = samples.shape[1]
-    laws = [parametrize(read(text, list(states)), named=False) for text in equations]
-    ends = np.cumsum([0, *(len(law.start) for law in laws)])
-    start = np.concatenate([law.start for law in laws])
-    sizes = np.std(samples, axis=0)
-    sizes[sizes == 0] = 1.0
+    structure = Structure.of(equations, states)
+    experiment = Motion(tuple(runs), integrate).suited(structure)
+    fitted = experiment.fit(structure)
+    p_value: float | None = fitted.solution.p_value
+    if isinstance(experiment, Pieces):
+        p_value = None
+    elif not experiment.known:
+        p_value = pattern_p_value(fitted.solution, _ramps(runs))
+    return _refit(fitted, states, p_value)
 
-    def written(constants: Array) -> list[str]:
-        parts = zip(laws, ends, ends[1:], strict=False)
-        return [text_of(law.with_constants(constants[i:j])) for law, i, j in parts]
 
-    def followed(texts: Sequence[str], first: int, last: int, begin: Array) -> Array:
-        reached = integrate(texts, times[first:last] - times[first], begin)
-        off = np.full((last - first, dim), 1e6)
-        off[: len(reached)] = (reached - samples[first : first + len(reached)]) / sizes
-        return off
+def refit_field(experiment: Windows, structure: Structure, names: OwnNames) -> Refit:
+    """Fit the constants of one equation of a field, in weak form.
 
-    def of_pieces(constants: Array) -> Array:
-        texts = written(constants)
-        firsts = range(0, len(times) - 1, _SEGMENT)
-        pieces = [(i, min(i + _SEGMENT + 1, len(times))) for i in firsts]
-        return np.concatenate([followed(texts, i, j, samples[i])[1:] for i, j in pieces]).ravel()
-
-    def of_whole(values: Array) -> Array:
-        return followed(written(values[:-dim]), 0, len(times), values[-dim:]).ravel()
-
-    deviation = float(np.sum(((samples - samples.mean(axis=0)) / sizes) ** 2))
-    rough = _fit(of_pieces, start, start, deviation)
-    begun = np.concatenate([rough.constants, samples[0]])
-    whole = _fit(of_whole, begun, np.concatenate([start, sizes]), deviation)
-    count = len(start)
-    if whole.cost >= deviation:  # lost on the way: a long or chaotic trajectory
-        whole, patterns = rough, np.empty((len(rough.residuals), 0))
-    else:
-        ramps = np.polynomial.legendre.legvander(np.linspace(-1, 1, len(times)), _ORDER)
-        patterns = np.stack([np.kron(ramp, unit) for ramp in ramps.T for unit in np.eye(dim)], 1)
+    Standard errors are by blocks of windows, as those that overlap have noise in common.  They know
+    nothing of errors of the smoothing.
+    """
+    fitted = experiment.fit(structure)
+    columns = list(experiment.runs[0].columns)
     return Refit(
-        tuple(as_written(text, list(states)) for text in written(whole.constants[:count])),
-        *(start, whole.constants[:count], whole.errors[:count]),
-        whole.cost / (deviation or 1.0),
-        _pattern(whole, patterns),
+        tuple(names.own(as_written(text, columns)) for text in fitted.texts()),
+        *(structure.start, fitted.constants[0], experiment.robust_errors(fitted)),
+        fitted.unexplained,
     )
 
 
-@dataclass(frozen=True)
-class _Fit:
-    constants: Array
-    errors: Array
-    cost: float
-    residuals: Array
-    jacobian: Array
-    p_value: float
+def _refit(fitted: Fitted, names: Sequence[str], p_value: float | None) -> Refit:
+    return Refit(
+        tuple(as_written(text, names) for text in fitted.texts()),
+        *(fitted.structure.start, fitted.constants[0], fitted.errors[0]),
+        *(fitted.unexplained, p_value),
+    )
 
 
-def _fit(
-    residuals: Callable[[Array], Array],
-    start: Array,
-    sizes: Array,
-    deviation: float,
-    *,
-    known: bool = False,
-) -> _Fit:
-    """Find constants by least squares; `known` where residuals are in standard errors."""
-    from scipy.optimize import least_squares  # noqa: PLC0415 - takes a while to import
-    from scipy.stats import chi2  # noqa: PLC0415 - likewise
-
-    sizes = np.where(sizes == 0, 1.0, np.abs(sizes))
-    largest = 1e6 * np.sqrt(deviation or 1.0)
-
-    def scaled(values: Array) -> Array:
-        off = residuals(values * sizes)
-        return np.where(np.isfinite(off), np.clip(off, -largest, largest), largest)
-
-    first = scaled(start / sizes)
-    free = len(first) - len(start)
-    if free <= 0:
-        raise UsageError(
-            f"There are {len(first)} values for {len(start)} constants.",
-            "Give more data, or equations with fewer constants.",
+def _ramps(runs: Sequence[Run]) -> Array:
+    """Return polynomials in time of each state and run, (values, polynomials)."""
+    blocks = []
+    for run in runs:
+        count, dim = run.targets.shape
+        ramps = np.polynomial.legendre.legvander(np.linspace(-1, 1, count), _ORDER)
+        blocks.append(
+            np.stack([np.kron(ramp, unit) for ramp in ramps.T for unit in np.eye(dim)], 1)
         )
-    if not len(start):
-        cost = float(first @ first)
-        nothing = np.empty((len(first), 0))
-        return _Fit(start, start, cost, first, nothing, float(chi2.sf(cost, free)))
-    done = least_squares(scaled, start / sizes, x_scale="jac", xtol=1e-14, ftol=1e-14)
-    cost = float(2 * done.cost)
-    errors = _standard_errors(done.jac, 1.0 if known else cost / free) * sizes
-    return _Fit(done.x * sizes, errors, cost, done.fun, done.jac, float(chi2.sf(cost, free)))
-
-
-def _standard_errors(jacobian: Array, spread: float) -> Array:
-    """Return those of a linear fit; infinite for constants that other ones can replace."""
-    _, values, rows = np.linalg.svd(jacobian, full_matrices=False)
-    small = values <= values[:1] * 1e-7  # slopes by differences have eight digits
-    variances = np.sum((rows[~small].T / values[~small]) ** 2, axis=1) * spread
-    # A constant that has a part in what has no effect can be any number.
-    lost = np.abs(rows[small]).max(axis=0, initial=0.0) > 1e-3  # noqa: PLR2004
-    return np.where(lost, np.inf, np.sqrt(variances))
-
-
-def _pattern(fitted: _Fit, patterns: Array) -> float | None:
-    """Return the p-value of residuals that patterns explain as well as these do (F test)."""
-    from scipy.stats import f  # noqa: PLC0415 - takes a while to import
-
-    base, _ = np.linalg.qr(fitted.jacobian)
-    other = patterns - base @ (base.T @ patterns)
-    directions, sizes, _ = np.linalg.svd(other, full_matrices=False)
-    directions = directions[:, sizes > 1e-8 * (sizes[:1] or 1.0)]
-    count = directions.shape[1]
-    free = len(fitted.residuals) - fitted.jacobian.shape[1] - count
-    scale = float(np.finfo(float).eps) ** 2 * len(fitted.residuals)
-    if count == 0 or free < 1 or fitted.cost <= scale:
-        return None if fitted.cost > scale or count == 0 else 1.0
-    gain = float(np.sum((directions.T @ fitted.residuals) ** 2))
-    rest_of_cost = max(fitted.cost - gain, scale)
-    return float(f.sf(gain / count / (rest_of_cost / free), count, free))
+    return np.concatenate(
+        [
+            np.hstack(
+                [
+                    block if i == j else np.zeros((len(block), blocks[j].shape[1]))
+                    for j in range(len(blocks))
+                ]
+            )
+            for i, block in enumerate(blocks)
+        ]
+    )
 
 
 def _products(columns: Mapping[str, Array]) -> Array:
@@ -293,10 +221,3 @@ def _products(columns: Mapping[str, Array]) -> Array:
     made = [ones, *standard]
     made += [a * b for a, b in combinations_with_replacement(standard, 2)]
     return np.stack(made[:_PATTERNS], axis=1) if standard else np.empty((0, 0))
-
-
-def _errors_of(sigma: ArrayLike, count: int) -> Array:
-    values = np.array(np.broadcast_to(np.asarray(sigma, dtype=float), count))
-    if not (np.isfinite(values) & (values > 0)).all():
-        raise UsageError("A standard error is not a positive number.", "Leave these rows out.")
-    return values

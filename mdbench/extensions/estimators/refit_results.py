@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mdbench import datatypes
 from mdbench.cli.predict import best_answer
 from mdbench.cli.results import places_and_name
 from mdbench.data.columns import OwnNames, equation_names
 from mdbench.data.csv import read_columns
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.extensions.estimators.refit import refit, refit_dynamics
+from mdbench.extensions.estimators.experiments import Motion, Run, errors_of
+from mdbench.extensions.estimators.own_data import own_data, windows
+from mdbench.extensions.estimators.refit import refit, refit_dynamics, refit_field
+from mdbench.extensions.estimators.solutions import Solver
 from mdbench.reports.systems import states_of
+from mdbench.runs.catalog import Catalog
+from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +53,7 @@ def refit_answer(
     algorithm
         Only the answers of these methods.
     sigma
-        One standard error, or the name of a column of them; for laws of tables.
+        One standard error, or the name of a column of them.
     time
         The column of the times, for equations of motion.
 
@@ -71,49 +76,82 @@ def refit_answer(
     columns = dict(zip(equation_names(labels), table.T, strict=True)) | columns
     names = states_of(record)
     if names.rates:
-        return _of_motion(record, names, columns, data, time), record.method
+        return _of_motion(record, names, columns, data, time=time, sigma=sigma), record.method
     [target] = record.targets
-    needed = [target, *names.others, *([sigma] if sigma and not _number(sigma) else [])]
-    _refuse_missing(needed, columns, data)
+    _refuse_missing([target, *names.others], columns, data)
     [equation] = record.equations or ()
-    errors = None if sigma is None else _number(sigma) or columns[sigma]
+    errors = _errors(sigma, columns, data)
     known = {name: columns[name] for name in names.others}
     if not known:
         raise UsageError(f"{equation} has no variable.", "There is nothing to fit.")
     return refit(equation, known, columns[target], sigma=errors), record.method
 
 
+def refit_own(
+    what: str, folders: Sequence[Path], algorithm: Sequence[str], *, sigma: str | None = None
+) -> tuple[list[Refit], str]:
+    """Fit the constants of the best answer of one dataset to the data that it was found from.
+
+    Raises
+    ------
+    UsageError
+        If there is no such answer, its data are not there any more, or `sigma` is no number.
+    """
+    number = None if sigma is None else _number(sigma)
+    if sigma is not None and number is None:
+        raise UsageError(f"--sigma is {sigma}.", "Give a number, or a file with that column.")
+    places, name = places_and_name(what, folders)
+    record = best_answer(places, name, algorithm, verb="refit", more="")
+    catalog = Catalog(Workspace.find())
+    names = states_of(record)
+    if names.rates and not hasattr(catalog.data_type(record.data_type), "integrate"):
+        own = OwnNames(record.names)
+        return [refit_field(*pair, own) for pair in windows(record, catalog)], record.method
+    known = own_data(record, catalog, number)
+    equations = record.equations or ()
+    if isinstance(known.experiment, Motion):
+        runs, integrate = known.experiment.runs, known.experiment.integrate
+        return [refit_dynamics(equations, known.names, runs, integrate)], record.method
+    [run] = known.experiment.runs
+    return [
+        refit(text, run.columns, values, sigma=number)
+        for text, values in zip(equations, run.targets.T, strict=True)
+    ], record.method
+
+
 def _of_motion(
-    record: Record, names: AnswerNames, columns: Mapping[str, Array], data: Path, time: str
+    record: Record,
+    names: AnswerNames,
+    columns: Mapping[str, Array],
+    data: Path,
+    *,
+    time: str,
+    sigma: str | None,
 ) -> Refit:
     inputs = [name for name in names.others if name in record.names.values()]
-    if inputs:
-        raise UsageError(
-            f"The equations use the input {inputs[0]}.",
-            "refit takes equations of motion without inputs.",
-        )
-    _refuse_missing([time, *names.states], columns, data)
-    kind = datatypes.classes([record.data_type])[0]
-    internal = {f"u{place}": state for place, state in enumerate(names.states)}
-    own = OwnNames({**record.names, **internal})
-
-    def integrate(texts: Sequence[str], t: Array, start: Array) -> Array:
-        states, _ = kind.integrate(texts, t, start, None, record.options)
-        return np.asarray(states)
-
-    fitted = refit_dynamics(
-        own.all_internal(record.equations or ()),
-        list(internal),
+    _refuse_missing([time, *names.states, *inputs], columns, data)
+    states = np.stack([columns[name] for name in names.states], axis=1)
+    run = Run(
+        {name: columns[name] for name in (*names.states, *inputs)},
+        states,
+        errors_of(_errors(sigma, columns, data), states.shape),
         columns[time],
-        np.stack([columns[name] for name in names.states], axis=1),
-        integrate,
+        np.stack([columns[name] for name in inputs], axis=1) if inputs else None,
     )
-    texts = own.all_own(fitted.equations)
-    lines = (f"d{state}/dt = {text}" for state, text in zip(names.states, texts, strict=True))
-    return type(fitted)(
-        *(tuple(lines), fitted.before, fitted.constants, fitted.errors),
-        *(fitted.unexplained, fitted.p_value),
-    )
+    known = [*names.states, *inputs]
+    solver = Solver(record, names.states, inputs)
+    fitted = refit_dynamics(record.equations or (), known, [run], solver)
+    pairs = zip(names.states, fitted.equations, strict=True)
+    return replace(fitted, equations=tuple(f"d{state}/dt = {text}" for state, text in pairs))
+
+
+def _errors(sigma: str | None, columns: Mapping[str, Array], data: Path) -> float | Array | None:
+    if sigma is None:
+        return None
+    if (number := _number(sigma)) is not None:
+        return number
+    _refuse_missing([sigma], columns, data)
+    return columns[sigma]
 
 
 def _refuse_missing(names: Sequence[str], columns: Mapping[str, Array], data: Path) -> None:

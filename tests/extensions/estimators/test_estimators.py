@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import signal
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,40 +28,11 @@ from mdbench.extensions.estimators.fields import Fields
 from mdbench.extensions.estimators.regressor import Regressor
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mdbench.workspace import Workspace
 
 pytestmark = pytest.mark.extension("estimators")
-
-LEAST_SQUARES = """
-import numpy as np
-
-class Adapter:
-    def __init__(self, *, seed, threads): ...
-    def fit(self, problem):
-        self.names = problem.variables
-        columns = np.column_stack([np.ones(len(problem.X)), problem.X])
-        self.weights = np.linalg.lstsq(columns, problem.Y, rcond=None)[0]
-    def predict(self, problem):
-        return np.column_stack([np.ones(len(problem.X)), problem.X]) @ self.weights
-    def equations(self):
-        return [
-            " + ".join(f"{float(v)!r}*{n}" for v, n in zip(w, ("1", *self.names)))
-            for w in self.weights.T
-        ]
-"""
-KINDS = 'data_types = ["ode", "real", "pde"]'
-
-
-@pytest.fixture
-def methods(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """Return a workspace with a linear method for all kinds of data, and one that fails."""
-    monkeypatch.setenv("MDBENCH_RUNTIME", "venv")
-    for name, adapter in (("lines", LEAST_SQUARES), ("broken", "raise RuntimeError('no')")):
-        folder = add_method(command_line, name, adapter)
-        text = (folder / "method.toml").read_text(encoding="utf-8")
-        text = text.replace('data_types = ["ode"]', KINDS)
-        (folder / "method.toml").write_text(text, encoding="utf-8")
-    return command_line
 
 
 def regressor(**changes: Any) -> Regressor:
@@ -220,3 +194,54 @@ def test_the_names_are_part_of_the_python_interface() -> None:
     assert {"Regressor", "Dynamics", "Fields", "run"} <= set(dir(mdbench))
     with pytest.raises(AttributeError):
         _ = mdbench.Regresor
+
+
+SLOW = """
+import time
+import numpy as np
+from mdbench.worker import Candidate
+
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem):
+        self.X, self.name = problem.X, problem.variables[0]
+    def candidates(self):
+        yield Candidate((f"3.0*{self.name}",), 3 * self.X[:, 0], target=0)
+        time.sleep(1)  # candidates are sent in batches
+        print("begun", flush=True)
+        time.sleep(60)
+    def choose(self, indices): ...
+    def predict(self, problem):
+        return 3 * problem.X[:, :1]
+    def equations(self):
+        return [f"3.0*{self.name}"]
+"""
+
+
+@pytest.mark.parametrize("yields", [True, False])
+def test_ctrl_c_keeps_the_best_so_far(
+    yields: bool, command_line: Workspace, tmp_path: Path
+) -> None:
+    text = SLOW if yields else SLOW.replace("        yield", "        if self.X is None: yield")
+    folder = add_method(command_line, "slow", text, tuning="front")
+    spec = (folder / "method.toml").read_text(encoding="utf-8").replace('["ode"]', '["real"]')
+    (folder / "method.toml").write_text(spec, encoding="utf-8")
+
+    def interrupt() -> None:
+        while not any("begun" in log.read_text() for log in (tmp_path / "out").rglob("*.log")):
+            time.sleep(0.05)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    x = np.linspace(1, 2, 30)[:, None]
+    law = Regressor("slow", work=50, progress=False, folder=str(tmp_path / "out"))
+    if yields:
+        with pytest.warns(RuntimeWarning, match="the best so far"):
+            law.fit(x, 3 * x[:, 0])
+        assert law.record_.status == "interrupted"
+        assert law.predict([[2.0]]) == pytest.approx([6.0])
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            law.fit(x, 3 * x[:, 0])
+    thread.join(timeout=10)

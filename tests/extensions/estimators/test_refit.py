@@ -11,6 +11,7 @@ from scipy.optimize import curve_fit
 
 from mdbench import datatypes
 from mdbench.errors import UsageError
+from mdbench.extensions.estimators.experiments import Run
 from mdbench.extensions.estimators.refit import refit, refit_dynamics
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def test_what_cannot_be_fitted_is_refused(equation: str, rows: int, message: str
         refit("2*x", {"x": X}, X, sigma=0.0)
 
 
-def integrate(texts: Sequence[str], t: Array, start: np.ndarray) -> Array:
-    states, _ = datatypes.classes(["ode"])[0].integrate(texts, t, start, None, {})
+def integrate(texts: Sequence[str], t: Array, start: Array, inputs: Array | None) -> Array:
+    states, _ = datatypes.classes(["ode"])[0].integrate(texts, t, start, inputs, {})
     return states
 
 
@@ -100,13 +101,14 @@ def test_equations_of_motion_get_the_constants_of_another_trajectory() -> None:
         atol=1e-12,
     ).y.T
     x = made + 0.02 * np.random.default_rng(0).standard_normal(made.shape)
+    run = Run({"u0": x[:, 0], "u1": x[:, 1]}, x, None, t)
     equations = ["1.1*u0 - 0.4*u0*u1", "0.1*u0*u1 - 0.4*u1"]
-    fitted = refit_dynamics(equations, ["u0", "u1"], t, x, integrate)
+    fitted = refit_dynamics(equations, ["u0", "u1"], [run], integrate)
     right = [1.3, 0.5, 0.2, 0.6]
     for value, wanted, error in zip(fitted.constants, right, fitted.errors, strict=True):
         assert abs(value) == pytest.approx(wanted, rel=0.03)
         assert abs(abs(value) - wanted) < 4 * error
     assert fitted.holds
     # Without the second interaction the trajectory is another one.
-    other = refit_dynamics(["1.1*u0 - 0.4*u0*u1", "0.1 - 0.4*u1"], ["u0", "u1"], t, x, integrate)
+    other = refit_dynamics(["1.1*u0 - 0.4*u0*u1", "0.1 - 0.4*u1"], ["u0", "u1"], [run], integrate)
     assert other.holds is False
