@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from rich.markup import escape
 
@@ -142,13 +143,27 @@ def write_report(
     if out is None:
         return _exit_of(job_conflicts)
     with opened_all(places) as opened:
-        html = html_of(results, title=title, places=[*opened.values()], in_progress=goes_on)
+        html = html_of(
+            results,
+            title=title,
+            places=[*opened.values()],
+            in_progress=goes_on,
+            files=_addresses(rows, out),
+        )
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(
         f"{counted(len(results), 'result')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
     )
     return _exit_of(job_conflicts)
+
+
+def _addresses(rows: Sequence[tuple[Path, Record]], out: Path) -> dict[str, str]:
+    """Return the address of the file of each record, as seen from the page, by its key."""
+    folder = out.resolve().parent
+    paths = {path for path, _ in rows if path.is_file()}
+    links = {path: quote(os.path.relpath(path.resolve(), folder)) for path in paths}
+    return {record.key: links[path] for path, record in rows if path in links}
 
 
 def _misfits(results: Sequence[Record]) -> list[str]:
@@ -202,8 +217,12 @@ def html_of(
     title: str,
     places: Sequence[Path] = (),
     in_progress: bool = False,
+    files: Mapping[str, str] | None = None,
 ) -> str:
-    """Make the page of results; `places` are their folders, of a bundle the one it is opened in."""
+    """Make the page of results; `places` are their folders, of a bundle the one it is opened in.
+
+    `files` are the addresses of the files of records, by the records' keys.
+    """
     from mdbench.reports.html import page
     from mdbench.reports.pictures import Pictures
 
@@ -222,6 +241,7 @@ def html_of(
         options=_options(results),
         axes=_axes(results),
         in_progress=in_progress,
+        files=files,
     )
 
 

@@ -254,9 +254,9 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
         others = (
             f"[yellow]{counted(n, 'alternative')}[/] " if (n := len(record.alternatives)) else ""
         )
-        return f"[{colour}]{record.status}[/] {escape(scores)}{mark}{others}{seconds:.1f} s"
+        return f"[{colour}]{record.status.word}[/] {escape(scores)}{mark}{others}{seconds:.1f} s"
     first = escape(record.reason.splitlines()[0] if record.reason else "")
-    return f"[red]{record.status}[/] {first} {seconds:.1f} s"
+    return f"[red]{record.status.word}[/] {first} {seconds:.1f} s"
 
 
 def _show_table(

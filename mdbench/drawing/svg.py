@@ -193,11 +193,7 @@ class Plot:
             self.text(LEFT - 6, TOP + 12, beyond, "end")
         self.parts.append(f'<path class="axis" d="M{LEFT} {self.top}V{bottom}H{right}"/>')
         self.text((LEFT + right) / 2, HEIGHT - 8, labels[0], css="label")
-        middle = (self.top + bottom) / 2
-        self.parts.append(
-            f'<text class="label" text-anchor="middle" transform="translate(13 {middle:.0f}) '
-            f'rotate(-90)">{escape(labels[1])}</text>'
-        )
+        self.text(2, TOP - 4, labels[1], "start", css="label")
 
     def at_x(self, value: float) -> float:
         """Return the pixel of a value, or of the n-th place (fractions lie between places)."""

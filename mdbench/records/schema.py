@@ -71,6 +71,11 @@ class Status(StrEnum):
 
     __hash__ = str.__hash__  # an Enum's own is Python, and reports look statuses up all the time
 
+    @property
+    def word(self) -> str:
+        """The word that people read: ``ok`` is "finished", as it does not mean a right answer."""
+        return "finished" if self is Status.OK else self.replace("_", " ")
+
 
 ANSWERED: Final = frozenset({Status.OK, Status.PARTIAL})
 """The statuses of records with an answer and scores."""

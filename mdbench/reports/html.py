@@ -36,7 +36,8 @@ from mdbench.reports.entries import (
     report_order,
     run_conditions,
 )
-from mdbench.reports.figures import heat_map
+from mdbench.reports.figures import FEWEST_COMPARED, heat_map
+from mdbench.reports.findings import findings
 from mdbench.reports.phases import phase_figures
 from mdbench.reports.sections import Shown, sections, templates
 from mdbench.reports.systems import Scope, system_section
@@ -60,6 +61,10 @@ PACKED_FROM = 2000
 """Results from which on the closed parts of a page are packed, and made when they are opened."""
 PACKING = 6
 """The level of zlib: a higher one takes three times as long for 2 % less."""
+MOST_OPEN = 3
+"""Systems up to which a page shows equations and pictures open, above the boards."""
+SCORES_AT_ONCE = 4
+"""Scores of an answer that are always shown; the others are behind a switch."""
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
 
@@ -77,6 +82,7 @@ def page(
     options: Mapping[str, Collection[str]] | None = None,
     axes: Mapping[str, Mapping[str, str]] | None = None,
     in_progress: bool = False,
+    files: Mapping[str, str] | None = None,
 ) -> str:
     """Make the page.
 
@@ -104,6 +110,8 @@ def page(
         The axes of sweeps of each data type, with their usual values.
     in_progress
         Whether a run adds results.
+    files
+        The address of the file that a record is in, by the record's key, where it is known.
 
     Returns
     -------
@@ -123,16 +131,23 @@ def page(
     references = {row.method for row in known.values() if row.reference}
     baselines = {row.method for row in known.values() if row.family in leaderboard.APART_FAMILIES}
     scope = Scope(
-        *(numbers, noise, classes, picture, describe, references, baselines), axes=axes or {}
+        *(numbers, noise, classes, picture, describe, references, baselines),
+        axes=axes or {},
+        files=files or {},
     )
     boards_of: dict[str, list[Leaderboard]] = defaultdict(list)
     for board in boards.values():
         boards_of[board.data_type].append(board)
     of_types = [
         _section(kind, by_type[kind], several, scope, (derivatives or {}).get(kind, "d"))
-        | {"parts": _parts(by_type[kind], (categories or {}).get(kind, ()))}
         for kind, several in boards_of.items()
     ]
+    for section in of_types:
+        kind = section["name"]
+        section["parts"] = _parts(by_type[kind], (categories or {}).get(kind, ()))
+        opened = {(system.name, system.own) for system in section["systems"] if system.first}
+        for part in section["parts"]:
+            part["waiting"] = part["systems"] - opened
     data_json = {
         "methods": [
             [m, known[m].family, int(known[m].reference), known[m].origin, known[m].mark]
@@ -180,6 +195,7 @@ def page(
             classes=classes,
             in_progress=in_progress,
             counted=counted,
+            at_once=SCORES_AT_ONCE,
             packed=packed,
             later=later,
             resamples=ranking.RESAMPLES,
@@ -237,14 +253,15 @@ def _section(
     systems = [
         system_section(
             identifier,
-            results,
+            of_system,
             scope,
             specs,
             unfit=list(unfit[name]),
             derivative=derivative,
             named_classes=len(boards) > 1,
+            first=_comes_first(own, [*by_system]),
         )
-        for identifier, ((name, _), results) in zip(
+        for identifier, ((name, own), of_system) in zip(
             _anchors(data_type, by_system), by_system.items(), strict=True
         )
     ]
@@ -253,6 +270,7 @@ def _section(
         "name": data_type,
         "blocks": [
             _block(_identifier(data_type, number), board, scope)
+            | {"finding": findings(board, results)}
             for number, board in enumerate(boards)
         ],
         "primary": primary,
@@ -268,6 +286,18 @@ def _section(
         "reasons": _reasons(results),
         "systems": systems,
     }
+
+
+def _comes_first(own: bool, systems: Sequence[tuple[str, bool]]) -> bool:
+    """Whether a system is shown open, above the boards: of few systems all, else own data."""
+    of_own = sum(is_own for _, is_own in systems)
+    return len(systems) <= MOST_OPEN or (own and of_own <= MOST_OPEN)
+
+
+def _compares(board: Leaderboard, snr_db: float | None) -> bool:
+    """Whether a table of methods and systems has several of both."""
+    grid = board.grid(snr_db)
+    return min(len(grid.methods), len({*grid.systems})) >= FEWEST_COMPARED
 
 
 def _anchors(data_type: str, systems: Iterable[tuple[str, bool]]) -> list[str]:
@@ -319,6 +349,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
         "heat": [
             (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
             for snr_db in board.noise_levels
+            if _compares(board, snr_db)
         ],
         "phases": [
             safe_figure(one) for one in phase_figures(board, scope.axes.get(board.data_type, {}))

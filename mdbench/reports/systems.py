@@ -166,6 +166,8 @@ LONGEST_CODED = 4000
 """Characters of the longest answer that is given as code, so that pages stay small."""
 TOTAL = "d"
 """The letter of derivatives where no equation has others: there v_x is no more than a name."""
+KEY = 8
+"""Letters of a record's key that are shown."""
 NAMES_SHOWN = 4
 """Texts of a note that are shown, such as the names of missing terms."""
 
@@ -190,6 +192,8 @@ class Scope:
         Those that others are only held against, which are counted by themselves.
     axes
         The axes of sweeps of each data type; see `mdbench.reports.phases`.
+    files
+        The address of the file of a record, by its key.
     """
 
     numbers: Mapping[str, int]
@@ -200,6 +204,7 @@ class Scope:
     references: AbstractSet[str] = frozenset()
     baselines: AbstractSet[str] = frozenset()
     axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -220,6 +225,8 @@ class Line:
     answer: Markup
     notes: Markup
     raw: Markup
+    key: str
+    file: str
 
 
 @dataclass(frozen=True)
@@ -241,6 +248,7 @@ class System:
     unfit: tuple[str, ...]
     best: str
     codes: tuple[tuple[str, str], ...]
+    first: bool = False
 
 
 def system_section(
@@ -252,6 +260,7 @@ def system_section(
     unfit: Sequence[str] = (),
     derivative: str = TOTAL,
     named_classes: bool = False,
+    first: bool = False,
 ) -> System:
     """Gather what is shown of a system.
 
@@ -271,8 +280,10 @@ def system_section(
         The letter of derivatives on left-hand sides.
     named_classes
         Whether lines name the class of their records.
+    first
+        Whether it is shown open, before the boards.
     """
-    first = results[0]
+    example = results[0]
     drawn = scope.picture(results, scope.numbers) if scope.picture else None
     groups: dict[tuple[int, str, str], list[Record]] = defaultdict(list)
     for result in results:
@@ -293,9 +304,9 @@ def system_section(
     has[0] = True
     lines = [replace(line, scores=tuple(compress(line.scores, has))) for line in lines]
     return System(
-        name=first.system,
-        own=first.dataset_path is not None,
-        title=_title(first, scope),
+        name=example.system,
+        own=example.dataset_path is not None,
+        title=_title(example, scope),
         dim=next((one.dim for one in results if one.dim is not None), None),
         truth=truth,
         scores=tuple(compress((spec.title for spec in shown), has)),
@@ -308,6 +319,7 @@ def system_section(
         unfit=tuple(unfit),
         best=summary_line(best, specs) if best and codes else "",
         codes=codes,
+        first=first,
     )
 
 
@@ -370,7 +382,7 @@ def _line(
     elif len(results) > 1:
         seeds += f", one of {len(results)}"
     values = entry(shown_result, specs).values if shown_result.answered else {}
-    verdict, css = str(shown_result.status), "bad"
+    verdict, css = shown_result.status.word, "bad"
     answer = Markup("<span class=reason>{}</span>").format(shown_result.reason)
     notes, raw = Markup(), Markup()
     if shown_result.answered:
@@ -401,6 +413,8 @@ def _line(
         answer=answer,
         notes=notes,
         raw=raw,
+        key=shown_result.key[:KEY],
+        file=scope.files.get(shown_result.key, ""),
     )
 
 

@@ -6,13 +6,14 @@ import math
 import re
 from collections import Counter
 from itertools import groupby
+from statistics import median
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from mdbench.drawing.numbers import cleanest_first, duration, noise_name, percent
 from mdbench.errors import counted
-from mdbench.metrics.spec import MetricSpec, is_high
+from mdbench.metrics.spec import MetricSpec, is_high, raised, ranks
 from mdbench.records import ANSWERED, Record, Status
 from mdbench.reports.columns import SHOWN_APART, TERMINAL, columns_of
 from mdbench.reports.coverage import (
@@ -25,6 +26,7 @@ from mdbench.reports.coverage import (
     undecided_note,
 )
 from mdbench.reports.entries import (
+    Case,
     aggregate,
     best_mark,
     conditions_of,
@@ -111,7 +113,7 @@ def run_table(
         "dataset": [_plain(record.dataset) for record in rows],
         "noise": [Cell(noise_name(record.snr_db)) for record in rows],
         "seed": [Cell(str(record.seed)) for record in rows],
-        "status": [Cell(record.status, style=STYLES.get(record.status, "red")) for record in rows],
+        "status": [Cell(record.status.word, style=STYLES.get(record.status, "red")) for record in rows],
         primary.title: [_primary(specs, record) for record in rows],
         "floor": [_floor(primary, record.floor) for record in rows],
         "found": [_mark(specs, record) for record in rows],
@@ -212,6 +214,8 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
     shown = [primary, *marked(specs), *(spec for spec in others if spec.weighs)]
     marks = "".join(f"; {spec.mark}: {spec.title}" for spec in marked(specs))
     heads = [spec.mark or f"{spec.title}\n{spec.aggregate}" for spec in shown]
+    floors = _floors(rows)
+    unfit = sum(not ranks(floors[_case(record)], primary) for record in rows)
     lines = []
     for (algorithm, snr_db, conditions), group in groupby(
         rows, key=lambda r: (r.algorithm, r.snr_db, _conditions(r))
@@ -221,7 +225,8 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
         counts = Counter(job.status for job in jobs)
         causes = [f"{counts[s]} {s}" for s in Status if s is not Status.OK and counts[s]]
         outcomes = [outcome(job, specs) for job in jobs]
-        values = [aggregate(spec, *counted_values(outcomes, spec)) for spec in shown]
+        values = [aggregate(spec, *counted_values(outcomes, spec)) for spec in shown[1:]]
+        values.insert(0, aggregate(primary, _fit_scores(jobs, specs, floors), 0))
         lines.append(
             [
                 printable(algorithm),
@@ -240,14 +245,49 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
             *[Column("noise")] * with_noise,
             *[Column("conditions", left=True, wraps=True, names=True)] * any(told_apart),
             *map(Column, ("jobs", "answers", *heads, "time\ntotal")),
-            Column("not ok", left=True, wraps=True, fills=True),
+            Column("not finished", left=True, wraps=True, fills=True),
         ],
         [[*map(Cell, line)] for line in lines],
-        caption=f"{primary.title}: failures rank last{marks}",
+        caption=f"{primary.title}: failures rank last{_of_unfit(unfit, len(rows))}{marks}",
     )
-    gone = ["time\ntotal", "jobs", *heads[:0:-1], "not ok"]
+    gone = ["time\ntotal", "jobs", *heads[:0:-1], "not finished"]
     choices = [gone[:number] for number in range(len(gone) + 1)]
     return to_terminal(table, expand=True, choices=choices)
+
+
+def _case(record: Record) -> Case:
+    return Case(record.system, record.snr_db, record.protocol)
+
+
+def _floors(records: Iterable[Record]) -> dict[Case, float | None]:
+    """Return what the truth scores on each case."""
+    known: dict[Case, list[float]] = {}
+    for record in records:
+        of_case = known.setdefault(_case(record), [])
+        of_case += [] if record.floor is None else [record.floor]
+    return {case: median(floors) if floors else None for case, floors in known.items()}
+
+
+def _fit_scores(
+    jobs: Iterable[Record], specs: Sequence[MetricSpec], floors: Mapping[Case, float | None]
+) -> list[float | str]:
+    """Return the scores that the page's board has: of cases that rank methods, floors applied."""
+    primary = specs[0]
+    scores: list[float | str] = []
+    for job in jobs:
+        floor = floors[_case(job)]
+        if ranks(floor, primary):
+            own = floor if job.floor is None else job.floor
+            for score in counted_values([outcome(job, specs)], primary).values:
+                plain = isinstance(score, str) or not job.answered
+                scores.append(score if plain else raised(float(score), own, primary))
+    return scores
+
+
+def _of_unfit(count: int, jobs: int) -> str:
+    if not count:
+        return ""
+    return f", and it is of {jobs - count} of {jobs} jobs: elsewhere the truth is no better than none"
 
 
 def _conditions(record: Record) -> tuple[str, ...]:

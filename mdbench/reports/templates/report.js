@@ -525,7 +525,7 @@
   form.addEventListener("change", remember);
   form.addEventListener("reset", () => setTimeout(remember));
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.hidden = false;
+  form.hidden = "idle" in form.dataset;
   for (const select of selects) select.value = "";  // browsers remember what was chosen before a reload
   reopen();
 
