@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType, Source
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.reports.site import Fact
 
 
 ALL = RecordFilter()
@@ -156,6 +157,78 @@ def write_report(
         f"{counted(len(results), 'result')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
     )
     return _exit_of(job_conflicts)
+
+
+def write_results_site(
+    places: Sequence[Path], out: Path, console: Console, *, title: str, wanted: RecordFilter = ALL
+) -> None:
+    """Write the site of results: see `mdbench.reports.site`."""
+    from mdbench.reports.pictures import ALL_EVALUATIONS, Pictures
+    from mdbench.reports.site import Site
+
+    workspace, results = _workspace(), read_results(places, wanted=wanted)
+    with opened_all(places) as opened:
+        folders = folders_of([*opened.values()])
+        pictures = Pictures(
+            partial(_data_type, workspace), folders, evaluations=SITE_PICTURES * ALL_EVALUATIONS
+        ).draw if workspace else None
+        site = Site(
+            results,
+            leaderboards_of(results, workspace),
+            title=title,
+            facts=_method_facts(workspace),
+            picture=pictures,
+            describe=_Titles(workspace) if workspace else None,
+            derivatives={name: kind.derivative for name, kind in _here(results).items()},
+            categories=_categories(results, workspace) if workspace else None,
+            options=_options(results),
+        )
+        with console.status(f"Writing pages for {counted(len(site.problems), 'problem')} ..."):
+            made = site.write(out)
+    console.print(
+        f"{counted(len(results), 'result')} in {made.files:,} files; the first page takes "
+        f"{made.first_bytes / 1e3:.0f} kB: {escape(str(out / 'index.html'))}",
+        soft_wrap=True,
+    )
+
+
+def _method_facts(workspace: Workspace | None) -> dict[str, list[Fact]]:
+    """Return what the folders of methods say of them, for their pages."""
+    from mdbench.reports.site import Fact
+
+    if workspace is None:
+        return {}
+    facts: dict[str, list[Fact]] = {}
+    for name, method in methods.discover(workspace.algorithms).items():
+        if not isinstance(method, MethodError):
+            spec = method.spec
+            named = {
+                "what it is": spec.title,
+                "family": spec.family,
+                "code": spec.origin,
+                "paper": spec.paper,
+                "licence": spec.licence,
+                "settings from": spec.source,
+                "differs from its authors' in": spec.differs,
+                "tuning": f"{spec.tuning}: {_settings(spec.grid)}" if spec.grid else spec.tuning,
+                "settings": _settings(spec.hyperparameters),
+                "limits": "; ".join(limit.reason for limit in spec.limits),
+            }
+            facts[name] = [Fact(key, text) for key, text in named.items() if text]
+    return facts
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    def written(value: Any) -> str:
+        if isinstance(value, list):
+            return " ".join(map(written, value))
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    return ", ".join(f"{name} = {written(value)}" for name, value in values.items())
+
+
+SITE_PICTURES = 50
+"""How many times the work of a report's pictures those of a site may take."""
 
 
 def _addresses(rows: Sequence[tuple[Path, Record]], out: Path) -> dict[str, str]:

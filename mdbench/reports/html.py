@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -123,18 +124,13 @@ def page(
     by_type: dict[str, list[Record]] = defaultdict(list)
     for result in results:
         by_type[result.data_type].append(result)
-    numbers = _numbers([{one.method for one in ones} for ones in by_type.values()])
-    noise = list(dict.fromkeys(result.snr_db for result in results))
-    noise.sort(key=cleanest_first)
-    classes = list(dict.fromkeys(board.title for board in boards.values()))
-    known = {row.method: row for board in boards.values() for row in board.rows}
-    references = {row.method for row in known.values() if row.reference}
-    baselines = {row.method for row in known.values() if row.family in leaderboard.APART_FAMILIES}
-    scope = Scope(
-        *(numbers, noise, classes, picture, describe, references, baselines),
+    scope = replace(
+        scope_of(results, [*boards.values()], picture=picture, describe=describe),
         axes=axes or {},
         files=files or {},
     )
+    numbers, noise, classes = scope.numbers, scope.noise, scope.classes
+    known = {row.method: row for board in boards.values() for row in board.rows}
     boards_of: dict[str, list[Leaderboard]] = defaultdict(list)
     for board in boards.values():
         boards_of[board.data_type].append(board)
@@ -205,6 +201,31 @@ def page(
     )
 
 
+def scope_of(
+    results: Sequence[Record],
+    boards: Sequence[Leaderboard],
+    *,
+    picture: Draw | None,
+    describe: Callable[[str, str], str] | None,
+) -> Scope:
+    """Gather what all systems of a page share: colours, levels of noise, who counts nowhere."""
+    methods_by_type: dict[str, set[str]] = defaultdict(set)
+    for result in results:
+        methods_by_type[result.data_type].add(result.method)
+    noise = list(dict.fromkeys(result.snr_db for result in results))
+    noise.sort(key=cleanest_first)
+    rows = {row.method: row for board in boards for row in board.rows}
+    return Scope(
+        numbers_of([*methods_by_type.values()]),
+        noise,
+        list(dict.fromkeys(board.title for board in boards)),
+        picture,
+        describe,
+        {row.method for row in rows.values() if row.reference},
+        {row.method for row in rows.values() if row.family in leaderboard.APART_FAMILIES},
+    )
+
+
 def _maybe_packed(caller: Callable[[], str], *, shown: bool = False, packed: bool) -> str:
     """Return a part of the page; `packed` (zlib, base64) unless it is `shown` at first."""
     part = caller()
@@ -214,7 +235,7 @@ def _maybe_packed(caller: Callable[[], str], *, shown: bool = False, packed: boo
     return Markup(f'<script type="text/plain" class="packed">{text}</script>')  # noqa: S704 - base64
 
 
-def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
+def numbers_of(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
     """Number methods so that those of one data type share a colour only where they must."""
     numbers: dict[str, int] = {}
     everyone = set[str]().union(*together)
@@ -262,7 +283,7 @@ def _section(
             first=_comes_first(own, [*by_system]),
         )
         for identifier, ((name, own), of_system) in zip(
-            _anchors(data_type, by_system), by_system.items(), strict=True
+            anchors_of(data_type, by_system), by_system.items(), strict=True
         )
     ]
     primary = boards[0].primary
@@ -283,7 +304,7 @@ def _section(
             for board in boards
             for job in board.plan.jobs
         ),
-        "reasons": _reasons(results),
+        "reasons": reasons_of(results),
         "systems": systems,
     }
 
@@ -300,12 +321,12 @@ def _compares(board: Leaderboard, snr_db: float | None) -> bool:
     return min(len(grid.methods), len({*grid.systems})) >= FEWEST_COMPARED
 
 
-def _anchors(data_type: str, systems: Iterable[tuple[str, bool]]) -> list[str]:
+def anchors_of(data_type: str, systems: Iterable[tuple[str, bool]]) -> list[str]:
     """Name the sections of systems, own ones marked, so that a link holds in the next report.
 
     Examples
     --------
-    >>> _anchors("kind", [("rc-circuit", False), ("my system", True), ("my?system", True)])
+    >>> anchors_of("kind", [("rc-circuit", False), ("my system", True), ("my?system", True)])
     ['kind/rc-circuit', 'kind/own/my-system', 'kind/own/my-system-2']
     """
     anchors: dict[str, None] = {}
@@ -331,7 +352,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
         "title": board.title,
         "board": board,
         "columns": table.columns,
-        "rows": _rows(table, board),
+        "rows": rows_of(table, board),
         "incomplete": missing_jobs_note(board),
         "conditions": conditions_note(board),
         "attainable": attainable_note(board),
@@ -360,7 +381,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _rows(table: Table, board: Leaderboard) -> list[dict[str, Any]]:
+def rows_of(table: Table, board: Leaderboard) -> list[dict[str, Any]]:
     """Return the rows with their classes in the page's style, and the groups they stay in."""
     return [
         {
@@ -398,7 +419,7 @@ def _parts(results: Sequence[Record], categories: Sequence[Category]) -> list[di
 def _part(board: Leaderboard, *, named: bool) -> dict[str, Any]:
     table = without_columns(leaderboard_table(board), lambda column, _: column.more)
     title = board.title if named else ""
-    return {"title": title, "columns": table.columns, "rows": _rows(table, board)}
+    return {"title": title, "columns": table.columns, "rows": rows_of(table, board)}
 
 
 def _pair(pair: ranking.Pair) -> dict[str, Any]:
@@ -417,7 +438,7 @@ def _pair(pair: ranking.Pair) -> dict[str, Any]:
     }
 
 
-def _reasons(results: Sequence[Record]) -> list[dict[str, Any]]:
+def reasons_of(results: Sequence[Record]) -> list[dict[str, Any]]:
     """Group the failures of a method by status and reason, the most frequent first."""
     groups: dict[tuple[str, Status, str], list[Record]] = defaultdict(list)
     for result in results:
@@ -427,7 +448,7 @@ def _reasons(results: Sequence[Record]) -> list[dict[str, Any]]:
     return [
         {
             "method": method,
-            "status": str(status),
+            "status": status.word,
             "reason": reason,
             "count": len(failures),
             "example": failures[0].system,

@@ -18,13 +18,13 @@ from eqverdict.printers import (
     rounded_to,
     sympy_symbols,
 )
-from mdbench.drawing.numbers import NOTHING, noise_name
+from mdbench.drawing.numbers import NOTHING, duration, noise_name
 from mdbench.drawing.svg import COLOURS
 from mdbench.errors import MdbenchError, counted
 from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED, RESTS
 from mdbench.reports.classes import by_class, class_of
 from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
-from mdbench.reports.tables import answer_cell, beaten, format_score
+from mdbench.reports.tables import Cell, answer_cell, beaten, format_score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
     from mdbench.reports.pictures import Draw
-    from mdbench.reports.tables import Cell
 
 _RATE = "_t"
 """Suffix of the left-hand side of a state."""
@@ -194,6 +193,8 @@ class Scope:
         The axes of sweeps of each data type; see `mdbench.reports.phases`.
     files
         The address of the file of a record, by its key.
+    every_seed
+        Whether each seed has a line; else the first has one, for all.
     """
 
     numbers: Mapping[str, int]
@@ -205,6 +206,7 @@ class Scope:
     baselines: AbstractSet[str] = frozenset()
     axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    every_seed: bool = False
 
 
 @dataclass(frozen=True)
@@ -225,6 +227,7 @@ class Line:
     answer: Markup
     notes: Markup
     raw: Markup
+    work: Cell
     key: str
     file: str
 
@@ -285,10 +288,10 @@ def system_section(
     """
     example = results[0]
     drawn = scope.picture(results, scope.numbers) if scope.picture else None
-    groups: dict[tuple[int, str, str], list[Record]] = defaultdict(list)
+    groups: dict[tuple[int, str, str, int], list[Record]] = defaultdict(list)
     for result in results:
-        noise = scope.noise.index(result.snr_db)
-        groups[noise, result.method, class_of(result).title].append(result)
+        noise, seed = scope.noise.index(result.snr_db), result.seed if scope.every_seed else 0
+        groups[noise, result.method, class_of(result).title, seed].append(result)
     known = next((one for one in results if one.truth), None)
     truth = (
         _equations(known.targets, known.truth or (), derivative, tidied=True) if known else Markup()
@@ -296,7 +299,7 @@ def system_section(
     shown = [spec for spec in specs if spec is specs[0] or "answer" in spec.places]
     lines = [
         _line(ones, scope, specs, shown, derivative, class_text=title if named_classes else "")
-        for (_, _, title), ones in sorted(groups.items())
+        for (_, _, title, _), ones in sorted(groups.items())
     ]
     best = next(iter(ordered(results, specs, scope.references)), None)
     codes = _codes(best) if best else ()
@@ -382,13 +385,10 @@ def _line(
     elif len(results) > 1:
         seeds += f", one of {len(results)}"
     values = entry(shown_result, specs).values if shown_result.answered else {}
-    verdict, css = shown_result.status.word, "bad"
+    verdict, css = verdict_of(shown_result, specs)
     answer = Markup("<span class=reason>{}</span>").format(shown_result.reason)
     notes, raw = Markup(), Markup()
     if shown_result.answered:
-        held, unknown = best_mark(specs, values)
-        verdict = f"{held.mark} {held.title}" if held else "undecided" if unknown else verdict
-        css = ("good" if held is flags[0] else "close") if held else ""
         answer = _equations(
             shown_result.targets, shown_result.equations or (), derivative, tidied=True
         )
@@ -413,9 +413,27 @@ def _line(
         answer=answer,
         notes=notes,
         raw=raw,
+        work=work_cell(shown_result),
         key=shown_result.key[:KEY],
         file=scope.files.get(shown_result.key, ""),
     )
+
+
+def verdict_of(record: Record, specs: Sequence[MetricSpec]) -> tuple[str, str]:
+    """Return what an answer is in words, and its class in the page's style."""
+    if not record.answered:
+        return record.status.word, "bad"
+    held, unknown = best_mark(specs, entry(record, specs).values)
+    if held is None:
+        return "undecided" if unknown else record.status.word, ""
+    return f"{held.mark} {held.title}", "good" if held is marked(specs)[0] else "close"
+
+
+def work_cell(record: Record) -> Cell:
+    """Return the work of a job in reference seconds; its wall time where work is not known."""
+    work = record.measured.work_s
+    seconds = record.measured.wall_s if work is None else work
+    return Cell(NOTHING if seconds is None else duration(seconds), seconds)
 
 
 NOTES = {
