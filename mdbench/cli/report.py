@@ -169,9 +169,13 @@ def write_results_site(
     workspace, results = _workspace(), read_results(places, wanted=wanted)
     with opened_all(places) as opened:
         folders = folders_of([*opened.values()])
-        pictures = Pictures(
-            partial(_data_type, workspace), folders, evaluations=SITE_PICTURES * ALL_EVALUATIONS
-        ).draw if workspace else None
+        pictures = (
+            Pictures(
+                partial(_data_type, workspace), folders, evaluations=SITE_PICTURES * ALL_EVALUATIONS
+            ).draw
+            if workspace
+            else None
+        )
         site = Site(
             results,
             leaderboards_of(results, workspace),

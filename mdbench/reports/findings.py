@@ -70,8 +70,8 @@ def _who_was_best(board: Leaderboard, results: Sequence[Record]) -> Iterator[str
         return
     top = max(known.values())
     if top == 0.0:
-        nobody, of = ("No method has", "any") if len(rows) > 1 else (f"{rows[0].method} has", "none")
-        yield f"{nobody} {best.title} the true equations of {of} of them."
+        nobody, of = ("No method", "any") if len(rows) > 1 else (rows[0].method, "none")
+        yield f"{nobody} has {best.title} the true equations of {of} of them."
         return
     first = [row for row in rows if known.get(row.method) == top]
     count, jobs = round(top * first[0].values[best.name].of), first[0].values[best.name].of

@@ -6,14 +6,15 @@ import json
 import re
 import shutil
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eqverdict.printers import rounded_to
 from markupsafe import Markup
 
+from eqverdict.printers import rounded_to
 from mdbench import __version__
-from mdbench.drawing.numbers import cleanest_first, noise_name
+from mdbench.drawing.numbers import noise_name
 from mdbench.errors import UsageError, counted
 from mdbench.reports.classes import class_of, heading
 from mdbench.reports.coverage import cut_off_note, marks_note
@@ -22,7 +23,6 @@ from mdbench.reports.findings import findings
 from mdbench.reports.html import (
     SCORES_AT_ONCE,
     anchors_of,
-    numbers_of,
     reasons_of,
     rows_of,
     scope_of,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from mdbench.reports.classes import Category
     from mdbench.reports.leaderboard import Leaderboard
     from mdbench.reports.pictures import Draw
-    from mdbench.reports.systems import Scope
 
 FIRST_ROWS = 10
 """Methods of each board on the first page; the board's own page has all."""
@@ -55,6 +54,7 @@ MOST_SPECIAL = 10
 MARK = "made-by-mdbench.txt"
 """A file of every site: a folder that has it, or has nothing, may be written to."""
 STYLE, SCRIPT = "site.css", "site.js"
+FIRST_VIEW = ("index.html", STYLE, SCRIPT)
 FOLDERS = ("boards", "problems", "methods", "records")
 _NOT_IN_FILES = re.compile(r"[^A-Za-z0-9_.+=-]+")
 
@@ -83,7 +83,11 @@ class _Problem:
     own: bool
     records: list[Record]
     address: str
-    links: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The address without the folder of all problems, and without its ending."""
+        return self.address.removesuffix(".html").partition("/")[2]
 
 
 class Site:
@@ -126,6 +130,9 @@ class Site:
         self.problems = self._find_problems()
         self.methods = self._name_files(sorted({record.method for record in self.results}))
         names = [f"{board.data_type}-{number}" for number, board in enumerate(self.boards)]
+        of_categories = (part.boards for parts in self.categories.values() for part in parts)
+        every = [*self.boards, *chain.from_iterable(of_categories)]
+        self._tables = {id(board): leaderboard_table(board) for board in every}
         self.board_files = dict(zip(map(id, self.boards), names, strict=True))
 
     def write(self, out: Path) -> Written:
@@ -136,26 +143,28 @@ class Site:
         UsageError
             If the folder has something else in it, or cannot be written.
         """
-        if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARK).exists())):
+        taken = out.is_dir() and any(out.iterdir()) and not (out / MARK).exists()
+        if taken or (out.exists() and not out.is_dir()):
             raise UsageError(
                 f"{out} is there already, and is no site of results.",
                 "Name a new folder, or one that an earlier --site wrote.",
             )
         env = templates("mdbench.reports")
-        files = dict(self._pages(env))
+        files = first = 0
         try:
             for name in FOLDERS if (out / MARK).exists() else ():
                 shutil.rmtree(out / name, ignore_errors=True)  # pages of earlier results
-            for name, text in files.items():
+            for name, text in self._pages(env):
                 path = out / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
+                files += 1
+                first += len(text.encode()) * (name in FIRST_VIEW)
         except OSError as error:
             raise UsageError(
                 f"{out} cannot be written: {error.strerror or error}.", "Choose another --site."
             ) from None
-        first = sum(len(files[name].encode()) for name in ("index.html", STYLE, SCRIPT))
-        return Written(len(files), first)
+        return Written(files, first)
 
     def _pages(self, env: Environment) -> Iterable[tuple[str, str]]:
         yield MARK, "mdbench report --site wrote this folder, and may write it again.\n"
@@ -169,9 +178,8 @@ class Site:
         for problem in self.problems:
             system, page = self._problem(env, problem, specs[problem.data_type])
             yield problem.address, page
-            yield f"records/{problem.address.removesuffix('.html').partition('/')[2]}.jsonl", "".join(
-                f"{record.model_dump_json()}\n" for record in problem.records
-            )
+            lines = (f"{record.model_dump_json()}\n" for record in problem.records)
+            yield f"records/{problem.path}.jsonl", "".join(lines)
             rows.append({"problem": problem, "system": system})
             words.append([problem.name, problem.address, f"{problem.data_type} {system.title}"])
         yield "problems.html", self._render(env, "problems", "problems.html", rows=rows)
@@ -222,7 +230,7 @@ class Site:
         )
 
     def _table(self, board: Leaderboard, rows: int | None = None) -> dict[str, Any]:
-        table = leaderboard_table(board)
+        table = self._tables[id(board)]
         lines = [
             line | {"method": row.method}
             for line, row in zip(rows_of(table, board), board.rows, strict=True)
@@ -238,8 +246,7 @@ class Site:
     def _problem(
         self, env: Environment, problem: _Problem, specs: Sequence[MetricSpec]
     ) -> tuple[Any, str]:
-        path = problem.address.removesuffix(".html").partition("/")[2]
-        root = "../" * problem.address.count("/")
+        path, root = problem.path, "../" * problem.address.count("/")
         files = {record.key: f"{root}records/{path}.jsonl" for record in problem.records}
         system = system_section(
             path,
@@ -272,10 +279,7 @@ class Site:
         problems = {
             (problem.data_type, problem.name, problem.own): problem for problem in self.problems
         }
-        answers = [
-            self._answer(record, problems, specs[record.data_type])
-            for record in sorted(own, key=lambda r: (r.data_type, r.system, cleanest_first(r.snr_db)))
-        ]
+        answers = [self._answer(record, problems, specs[record.data_type]) for record in own]
         return self._render(
             env,
             "method",
@@ -320,7 +324,7 @@ class Site:
     def _places(self, method: str) -> list[dict[str, Any]]:
         """Return where a method stands, on each board and in each category."""
         named = [
-            (f"{board.data_type}, {board.title}", f"boards/{self.board_files[id(board)]}.html", board)
+            (board.name, f"boards/{self.board_files[id(board)]}.html", board)
             for board in self.boards
         ]
         named += [
@@ -334,8 +338,8 @@ class Site:
             row = next((row for row in board.rows if row.method == method), None)
             if row is None:
                 continue
-            table = leaderboard_table(board)
-            cells = next(cells for cells, r in zip(table.rows, board.rows, strict=True) if r is row)
+            table = self._tables[id(board)]
+            cells = table.rows[board.rows.index(row)]
             by_key = {column.key: cell for column, cell in zip(table.columns, cells, strict=True)}
             best = next(iter(marked(board.specs)), None)
             places.append(

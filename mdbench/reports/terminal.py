@@ -113,7 +113,7 @@ def run_table(
         "dataset": [_plain(record.dataset) for record in rows],
         "noise": [Cell(noise_name(record.snr_db)) for record in rows],
         "seed": [Cell(str(record.seed)) for record in rows],
-        "status": [Cell(record.status.word, style=STYLES.get(record.status, "red")) for record in rows],
+        "status": [_status(record) for record in rows],
         primary.title: [_primary(specs, record) for record in rows],
         "floor": [_floor(primary, record.floor) for record in rows],
         "found": [_mark(specs, record) for record in rows],
@@ -149,6 +149,10 @@ def run_table(
     further = [answer], [primary.title], [answer, primary.title], [answer, primary.title, "status"]
     choices += [[*least, *each] for each in further]
     return to_terminal(table, expand=cut, choices=choices if cut else ())
+
+
+def _status(record: Record) -> Cell:
+    return Cell(record.status.word, style=STYLES.get(record.status, "red"))
 
 
 def answers(records: Iterable[Record]) -> Text:
@@ -287,7 +291,7 @@ def _fit_scores(
 def _of_unfit(count: int, jobs: int) -> str:
     if not count:
         return ""
-    return f", and it is of {jobs - count} of {jobs} jobs: elsewhere the truth is no better than none"
+    return f", and it is of {jobs - count} of {jobs} jobs: of the others the truth scores no better"
 
 
 def _conditions(record: Record) -> tuple[str, ...]:

@@ -54,7 +54,8 @@ def test_nothing_that_was_identified_is_said(methods: list[str], words: str) -> 
 
 
 def test_what_failed_is_counted_with_the_most_frequent_reason() -> None:
-    failed = [data("operon", f"s{n:02}", status="timeout", reason="60 s are over") for n in range(3)]
+    late = {"status": "timeout", "reason": "60 s are over"}
+    failed = [data("operon", f"s{n:02}", **late) for n in range(3)]
     failed += [data("operon", "s03", status="out_of_memory", reason="2 GB are full")]
     text = say([*jobs("sindy", 1, 4), *failed])
     assert text.endswith(

@@ -243,9 +243,7 @@ def _phase_plane(
 ) -> str:
     """Draw the second state over the first: the measured one, and those of answers."""
     labels = tuple(titles[1:] or ("u0", "u1"))
-    plot = Plot(
-        f"Phase plane of {name}", *map(_axis, measured.u.T), labels=(labels[0], labels[1])
-    )
+    plot = Plot(f"Phase plane of {name}", *map(_axis, measured.u.T), labels=(labels[0], labels[1]))
     step = max(1, len(measured.t) // MOST_POINTS)
     path = _path(plot, measured.u[::step, 0], measured.u[::step, 1])
     plot.parts.append(f'<path class="measured" d="{path}"/>')
