@@ -106,7 +106,8 @@ def write_report(
     int
         The exit status: not 0 where two files have different results of one job.
     """
-    rows = _rows_of(places)
+    with console.status(f"Reading {names_of(places)} ..."):
+        rows = _rows_of(places)
     chosen = wanted.of([record for _, record in rows], names_of(places))
     asked = {id(record) for record in chosen}
     asked_rows = [row for row in rows if id(row[1]) in asked]
@@ -143,7 +144,8 @@ def write_report(
                 console.print(table)
     if out is None:
         return _exit_of(job_conflicts)
-    with opened_all(places) as opened:
+    doing = f"Comparing and drawing {counted(len(results), 'result')} ..."
+    with opened_all(places) as opened, console.status(doing):
         html = html_of(
             results,
             title=title,
@@ -166,7 +168,9 @@ def write_results_site(
     from mdbench.reports.pictures import ALL_EVALUATIONS, Pictures
     from mdbench.reports.site import Site
 
-    workspace, results = _workspace(), read_results(places, wanted=wanted)
+    workspace = _workspace()
+    with console.status(f"Reading {names_of(places)} ..."):
+        results = read_results(places, wanted=wanted)
     with opened_all(places) as opened:
         folders = folders_of([*opened.values()])
         pictures = (

@@ -32,7 +32,7 @@ from mdbench.reports.terminal import answers, failures, run_table, summary
 from mdbench.runs.due import REPEATED, explain
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.forecast import COVERAGE, Interval, forecast
-from mdbench.runs.plan import describe_own_data, make_plan
+from mdbench.runs.plan import describe_own_data, make_plan, seed_remarks
 from mdbench.runs.services import services
 from mdbench.runs.study import Study, write_study
 from mdbench.runtimes.registry import open_runtime
@@ -94,7 +94,7 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
         workspace = Workspace.find()
         plan = make_plan(study, workspace)
         backend = open_backend(options)
-        for line in describe_own_data(plan):
+        for line in (*seed_remarks(study), *describe_own_data(plan)):
             console.print(escape(line), style="dim", soft_wrap=True)
         with (
             Display(console, plan) as display,
@@ -352,8 +352,8 @@ def show_plan(
     if json_:
         print(json.dumps(plan_json(expected, study.sha256), allow_nan=False))
         return
-    for cost in expected.costs:
-        console.print(escape(_cost_line(cost)), soft_wrap=True)
+    for line in (*seed_remarks(study), *map(_cost_line, expected.costs)):
+        console.print(escape(line), soft_wrap=True)
     for reason, count in expected.reasons.items():
         decision = "not to run" if reason == REPEATED else "to run"
         console.print(f"{count} {decision}: {escape(reason)}", soft_wrap=True)

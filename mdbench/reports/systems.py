@@ -17,6 +17,7 @@ from eqverdict.printers import (
     print_as,
     rounded_to,
     sympy_symbols,
+    tidied,
 )
 from mdbench.drawing.numbers import NOTHING, duration, noise_name
 from mdbench.drawing.svg import COLOURS
@@ -142,6 +143,7 @@ def code(result: Record, language: str, digits: int | None = None) -> str:
                 f"  {_left_in_latex(left, rates=system.rates)} &= {right}" for left, right in pairs
             ]
             return "\\begin{align}\n" + " \\\\\n".join(rows) + "\n\\end{align}"
+    pairs = [(left, tidied(right)) for left, right in pairs]
     return "\n".join(
         f"d{left.removesuffix(_RATE)}/dt = {right}" if system.rates else f"{left} = {right}"
         for left, right in pairs

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from eqverdict.printers import tidied
 from mdbench.drawing.numbers import cleanest_first, duration, noise_name, percent
 from mdbench.errors import counted
 from mdbench.metrics.spec import MetricSpec, is_high, raised, ranks
@@ -163,7 +164,7 @@ def answers(records: Iterable[Record]) -> Text:
             continue
         lines.append(f"{printable(record.algorithm)} · {printable(record.dataset)}\n", "bold")
         for target, equation in zip(record.targets, record.equations, strict=True):
-            text = DECIMAL.sub(_rounded, equation)
+            text = tidied(DECIMAL.sub(_rounded, equation))
             lines.append(f"  {printable(target)} = {printable(text)}\n")
     return lines
 
@@ -335,7 +336,7 @@ def printable(text: str) -> str:
 def _equations_or_reason(record: Record) -> Cell:
     if record.equations is None or not record.answered:
         return _plain(record.reason or NOTHING)
-    equations = (DECIMAL.sub(_rounded, equation) for equation in record.equations)
+    equations = (tidied(DECIMAL.sub(_rounded, equation)) for equation in record.equations)
     others = f" ({counted(n, 'alternative')})" if (n := len(record.alternatives)) else ""
     return _plain("; ".join(equations) + others)
 

@@ -39,7 +39,7 @@ def report(
     study: OfStudies = None,
     budget: OfBudget = None,
 ) -> int:
-    """Compare methods: one HTML page that needs no network, a site, or text."""
+    """Compare methods: one HTML page that needs no network, or text, or a site."""
     from mdbench.cli.report import write_report, write_results_site
     from mdbench.reports.classes import RecordFilter
 
