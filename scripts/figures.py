@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/gallery.md that are of single systems; see scripts/figures."""
+"""Draws the pictures of docs/results/gallery.md that are of single systems; see scripts/figures."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ _SAID_OF_EACH = {
 
 
 def run_json(summary: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
-    """Return the results of a run and of each of its jobs, as in its JSON (docs/watching.md)."""
+    """Return the results of a run and of each of its jobs, as in its JSON (docs/report.md)."""
     lines = [
         record.model_dump(mode="json", include=_SAID_OF_EACH) | {"wall_s": record.measured.wall_s}
         for record in records

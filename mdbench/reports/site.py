@@ -29,7 +29,7 @@ from mdbench.reports.html import (
 )
 from mdbench.reports.sections import templates
 from mdbench.reports.systems import system_section, verdict_of, work_cell
-from mdbench.reports.tables import answer_cell, beaten, leaderboard_table
+from mdbench.reports.tables import answer_cell, beaten, leaderboard_table, without_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -206,7 +206,7 @@ class Site:
         for record in self.results:
             of_type[record.data_type].append(record)
         blocks = [
-            self._table(board, rows=FIRST_ROWS)
+            self._table(board, first=True)
             | {"finding": findings(board, of_type[board.data_type]), "board": board}
             for board in self.boards
         ]
@@ -229,8 +229,11 @@ class Site:
             env, "board", address, board=board, notes=filter(None, notes), **self._table(board)
         )
 
-    def _table(self, board: Leaderboard, rows: int | None = None) -> dict[str, Any]:
+    def _table(self, board: Leaderboard, *, first: bool = False) -> dict[str, Any]:
+        """Return a board for the templates; for the `first` page its top, without a switch."""
         table = self._tables[id(board)]
+        if first:
+            table = without_columns(table, lambda column, _: column.further)
         lines = [
             line | {"method": row.method}
             for line, row in zip(rows_of(table, board), board.rows, strict=True)
@@ -239,8 +242,8 @@ class Site:
             "id": self.board_files[id(board)],
             "title": board.title,
             "columns": table.columns,
-            "rows": lines[:rows],
-            "more": len(lines) if rows is not None and len(lines) > rows else 0,
+            "rows": lines[:FIRST_ROWS] if first else lines,
+            "more": len(lines) if len(lines) > FIRST_ROWS else 0,
         }
 
     def _problem(

@@ -179,7 +179,7 @@ def test_the_verb_refuses_what_it_does_not_know(
 
 
 def test_the_page_has_the_counts_of_the_file() -> None:
-    page = (Workspace.find().root / "docs" / "identifiability.md").read_text(encoding="utf-8")
+    page = (Workspace.find().root / "docs" / "scoring.md").read_text(encoding="utf-8")
     known = all_findings("ode")
     for level in (40, 30, 20, 10):
         cells = []
