@@ -85,7 +85,7 @@ def _contents(page: str, text: str) -> str:
     if page == "index":
         pages = list(SECTIONS)
     else:
-        links = re.findall(r"^- \[[^\]]+\]\(([\w/-]+)\.md(?:#[^)]*)?\)", text, re.MULTILINE)
+        links = re.findall(r"^- \[[^\]]+\]\(([\w./-]+)\.md(?:#[^)]*)?\)", text, re.MULTILINE)
         pages = list(dict.fromkeys(links))
     listed = "\n".join(pages)
     return f"\n\n```{{toctree}}\n:hidden:\n:maxdepth: 2\n\n{listed}\n```\n"

@@ -108,10 +108,10 @@ def _alternatives(record: Record) -> Iterator[str]:
         likely = other.log_likelihood
         how = "" if likely is None else f", log-likelihood {likely:+.1f}"
         text = tidied(rounded_to(other.equation, _DIGITS))
-        left = record.targets[other.target]
+        target = record.targets[other.target]
         worse = other.worse or 0.0
         by = f"{'better' if worse < 0 else 'worse'} by {abs(worse):.2g}"
-        yield f"  or {left} = {printable(text)}   ({by} in the method's own score{how})"
+        yield f"  or {target} = {printable(text)}   ({by} in the method's own score{how})"
 
 
 def _readable(record: Record) -> int:

@@ -52,7 +52,7 @@ def _what_was_run(board: Leaderboard, results: Sequence[Record]) -> str:
     seeds = {record.seed for record in results}
     who = methods[0] if len(methods) == 1 else counted(len(methods), "method")
     on = systems[0] if len(systems) == 1 else counted(len(systems), "system")
-    noise = " and ".join(map(board.noise_name, board.noise_levels))
+    noise = ", ".join(map(board.noise_name, board.noise_levels))
     verb = "was" if len(methods) == 1 else "were"
     return (
         f"{who} {verb} run on {on} of {board.data_type} ({noise}), with "
@@ -119,7 +119,7 @@ def _best_by_score(
 ) -> Iterator[str]:
     """Say who has the best scores, where nobody knows what is right."""
     primary = board.primary
-    if not any(record.truth for record in results):
+    if all(record.dataset_path and not record.truth for record in results):
         yield (
             "The true equations are not known, so no answer is called right; compare what is "
             "drawn below, and try the equations on data that they have not seen."
