@@ -341,7 +341,6 @@
       ? `Values that the scorer could not decide; shares count them as not reached, means not at all: ${undecided}.` : "";
   };
 
-  prepare(document);
 
   // Parts of a large page are packed until they are opened.
   const unpack = async (text) => {
