@@ -121,8 +121,8 @@ def _best_by_score(
     primary = board.primary
     if all(record.dataset_path and not record.truth for record in results):
         yield (
-            "The true equations are not known, so no answer is called right; compare what is "
-            "drawn below, and try the equations on data that they have not seen."
+            "The true equations are not known, so no answer is called right: look at the curves, "
+            "and try the equations on data that they have not seen."
         )
     scored = [row for row in rows if row.values[primary.name].value is not None]
     if not scored:

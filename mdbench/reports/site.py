@@ -173,7 +173,7 @@ class Site:
         yield "index.html", self._index(env)
         for board in self.boards:
             yield f"boards/{self.board_files[id(board)]}.html", self._board(env, board)
-        specs = {board.data_type: _known_specs(board) for board in self.boards}
+        specs = self._known_specs()
         rows, words = [], []
         for problem in self.problems:
             system, page = self._problem(env, problem, specs[problem.data_type])
@@ -373,6 +373,15 @@ class Site:
                 rare.append((problem, len(right) - 1))
         return sorted(rare, key=lambda pair: pair[1])[:MOST_SPECIAL]
 
+    def _known_specs(self) -> dict[str, list[MetricSpec]]:
+        """Return the metrics of each data type that any of its boards has, in their order."""
+        specs: dict[str, list[MetricSpec]] = {}
+        for board in self.boards:
+            of_type = [one for one in self.boards if one.data_type == board.data_type]
+            known = {spec.name for one in of_type for spec in one.known}
+            specs[board.data_type] = [spec for spec in board.specs if spec.name in known]
+        return specs
+
     def _facts(self, method: str) -> Sequence[Fact]:
         return self.facts.get(method, ())
 
@@ -401,11 +410,6 @@ class Site:
                 number += 1
             addresses[method] = name
         return addresses
-
-
-def _known_specs(board: Leaderboard) -> list[MetricSpec]:
-    known = {spec.name for spec in board.known}
-    return [spec for spec in board.specs if spec.name in known]
 
 
 def _json(value: Any) -> Markup:

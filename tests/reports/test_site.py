@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from browser import PROGRAM, Browser
-from reporting import data, many, write
+from reporting import DROPPED, data, many, write
 
 from mdbench.cli import main
 
@@ -36,6 +36,8 @@ class Links(HTMLParser):
 def records() -> list[dict[str, Any]]:
     rows = many(8)
     rows += [data("sindy", "a/b <i>", seed=seed, verdict="identified") for seed in (0, 1)]
+    own = {"identified": DROPPED, "one_term_off": DROPPED}
+    rows.append(data("sindy", "mine", scores=own, dataset_path="mine.csv", truth=None))
     rows.append(data("operon", "a/b <i>", status="timeout", reason="<script>alert(1)</script>"))
     return rows
 
@@ -79,6 +81,7 @@ def test_a_problem_has_all_its_answers_and_each_its_record(site: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "Truth" in text
     assert len(re.findall(r"<tr data-m=", text)) == 3  # every seed
+    assert text.count("<b>✓ identified</b>") == 2  # whatever boards of own data do not have
     assert "&lt;script&gt;alert(1)" in text  # why there is no answer
     links = re.findall(r'record <a href="([^"]*)">(\w+)</a>', text)
     assert len(links) == 3
