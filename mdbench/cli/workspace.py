@@ -75,8 +75,10 @@ def _list_datasets(workspace: Workspace, console: Console, data_type: str | None
         arguments = kind, workspace.datasets / kind, workspace.arrays / kind
         own, source = datatypes.own_names(*arguments), datatypes.find(*arguments).source()
         console.print(_suites_table(kind, suites.get(kind, {}), own, source.groups()))
-        if data_type is not None:
-            console.print(f"[bold]Datasets of data type {kind}:[/] {len(own)}")
+        console.print(f"[bold]Datasets of data type {kind}:[/] {len(own)}")
+        if data_type is None:
+            console.print(escape(", ".join(own)))
+        else:
             console.print(_names_table(source, own, console.width))
     if data_type is None:
         console.print(

@@ -409,10 +409,8 @@ def seed_remarks(study: Study) -> Iterator[str]:
     """Yield a remark on `--seeds` with one number, which is a seed and not how many there are."""
     for grid in study.grids:
         if len(grid.seeds) == 1 and (seed := grid.seeds[0]):
-            yield (
-                f"--seeds {seed} is one seed, number {seed}. {seed} seeds are: --seeds "
-                f"{f'0-{seed - 1}' if seed > 1 else '0'}"
-            )
+            several = f" {seed} seeds are: --seeds 0-{seed - 1}" * (seed > 1)
+            yield f"--seeds {seed} is one seed, number {seed}.{several}"
 
 
 def describe_own_data(plan: Plan) -> Iterator[str]:
