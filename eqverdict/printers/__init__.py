@@ -50,6 +50,11 @@ LONGEST = 600
 """Characters of an equation that is shown as MathML; a longer one is shown as text."""
 
 _NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*(\(?)")
+_UNTIDY = re.compile(
+    r"\b([A-Za-z_]\w*)(?:\*[^-+()]*)?\*\1\b"  # a factor twice
+    r"|(?<![\w.])[01](?:\.0*)?(?![\w.])|[-+*/] *\(?-|\d\) *\*|(?<![\w.])[\d.]+ *[*/] *\d"
+)
+"""What `tidied` looks at: repeated factors, 0 and 1, two signs in a row, products of numbers."""
 _DECIMAL = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?!\w)")
 
 
@@ -252,14 +257,14 @@ def rounded_to(text: str, digits: int) -> str:
 def tidied(text: str) -> str:
     """Return an equation for reading: constants folded, powers, and no factors of 1.
 
-    What is too long, or is no equation, is returned as it is.
+    What is too long, is no equation, or has nothing of that is returned as it is.
 
     Examples
     --------
     >>> tidied("u0*u0"), tidied("1*cos(u1)*1/u0"), tidied("a step in words")
     ('u0**2', 'cos(u1)/u0', 'a step in words')
     """
-    if len(text) > LONGEST:
+    if len(text) > LONGEST or not _UNTIDY.search(text):
         return text
     try:
         check(text)

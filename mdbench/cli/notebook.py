@@ -133,7 +133,7 @@ class Answers(pd.DataFrame):  # type: ignore[misc]
 
     def __str__(self) -> str:
         if not {"dataset", "snr_db", "algorithm", "equations", "remarks"} <= {*self.columns}:
-            return super().__str__()
+            return str(super().__str__())
         texts = []
         for row in self.to_dict("records"):
             noise = "" if pd.isna(row["snr_db"]) else f", {noise_name(row['snr_db'])}"

@@ -6,8 +6,9 @@ import math
 import re
 from collections import Counter
 from itertools import groupby
+from operator import attrgetter
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
@@ -27,7 +28,6 @@ from mdbench.reports.coverage import (
     undecided_note,
 )
 from mdbench.reports.entries import (
-    Case,
     aggregate,
     best_mark,
     conditions_of,
@@ -52,7 +52,7 @@ from mdbench.reports.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import rich.table
 
@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
 NOTHING = "-"
 NAMES_SHOWN = 3
+_Case: TypeAlias = tuple[str, "float | None", str]
+_CASE: Callable[[Record], _Case] = attrgetter("system", "snr_db", "protocol")
+"""Gives the system, the noise level and the protocol of a record."""
 LEFT = ("method", "status", "found")
 """Columns of words; the others are of numbers."""
 
@@ -220,7 +223,7 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
     marks = "".join(f"; {spec.mark}: {spec.title}" for spec in marked(specs))
     heads = [spec.mark or f"{spec.title}\n{spec.aggregate}" for spec in shown]
     floors = _floors(rows)
-    unfit = sum(not ranks(floors[_case(record)], primary) for record in rows)
+    unfit = sum(not ranks(floors[_CASE(record)], primary) for record in rows)
     lines = []
     for (algorithm, snr_db, conditions), group in groupby(
         rows, key=lambda r: (r.algorithm, r.snr_db, _conditions(r))
@@ -260,27 +263,23 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
     return to_terminal(table, expand=True, choices=choices)
 
 
-def _case(record: Record) -> Case:
-    return Case(record.system, record.snr_db, record.protocol)
-
-
-def _floors(records: Iterable[Record]) -> dict[Case, float | None]:
+def _floors(records: Iterable[Record]) -> dict[_Case, float | None]:
     """Return what the truth scores on each case."""
-    known: dict[Case, list[float]] = {}
+    known: dict[_Case, list[float]] = {}
     for record in records:
-        of_case = known.setdefault(_case(record), [])
+        of_case = known.setdefault(_CASE(record), [])
         of_case += [] if record.floor is None else [record.floor]
     return {case: median(floors) if floors else None for case, floors in known.items()}
 
 
 def _fit_scores(
-    jobs: Iterable[Record], specs: Sequence[MetricSpec], floors: Mapping[Case, float | None]
+    jobs: Iterable[Record], specs: Sequence[MetricSpec], floors: Mapping[_Case, float | None]
 ) -> list[float | str]:
     """Return the scores that the page's board has: of cases that rank methods, floors applied."""
     primary = specs[0]
     scores: list[float | str] = []
     for job in jobs:
-        floor = floors[_case(job)]
+        floor = floors[_CASE(job)]
         if ranks(floor, primary):
             own = floor if job.floor is None else job.floor
             for score in counted_values([outcome(job, specs)], primary).values:

@@ -171,8 +171,8 @@ def test_a_share_of_jobs_that_are_mostly_not_measured_is_none(short: int, shown:
     assert (cells["operon"]["partial"], cells["sindy"]["partial"]) == ("100\xa0%", "0\xa0%")
     assert cells["sindy"]["identified"] == "5/10 (50\xa0%)"  # it ended by itself
     assert (cells["sindy"]["evaluations"], cells["sindy"]["not measured"]) == ("50", "0")
-    shown = [column.title for column in table.columns if not column.further]
-    assert shown == ["rank", "method", "NMSE", "95 %", "identified", "nodes", "answers", "time"]
+    at_once = [column.title for column in table.columns if not column.further]
+    assert at_once == ["rank", "method", "NMSE", "95 %", "identified", "nodes", "answers", "time"]
     assert "not measured" in markdown_tables(made)
     (row,) = [
         row for row in csv.DictReader(io.StringIO(csv_tables(made))) if row["method"] == "operon"

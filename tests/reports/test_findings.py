@@ -54,7 +54,7 @@ def test_nothing_that_was_identified_is_said(methods: list[str], words: str) -> 
 
 
 def test_what_failed_is_counted_with_the_most_frequent_reason() -> None:
-    late = {"status": "timeout", "reason": "60 s are over"}
+    late: dict[str, Any] = {"status": "timeout", "reason": "60 s are over"}
     failed = [data("operon", f"s{n:02}", **late) for n in range(3)]
     failed += [data("operon", "s03", status="out_of_memory", reason="2 GB are full")]
     text = say([*jobs("sindy", 1, 4), *failed])

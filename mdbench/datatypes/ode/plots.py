@@ -242,8 +242,8 @@ def _phase_plane(
     titles: Sequence[str],
 ) -> str:
     """Draw the second state over the first: the measured one, and those of answers."""
-    labels = tuple(titles[1:] or ("u0", "u1"))
-    plot = Plot(f"Phase plane of {name}", *map(_axis, measured.u.T), labels=(labels[0], labels[1]))
+    x, y = titles[1:] or ("u0", "u1")
+    plot = Plot(f"Phase plane of {name}", _axis(measured.u[:, 0]), _axis(measured.u[:, 1]), (x, y))
     step = max(1, len(measured.t) // MOST_POINTS)
     path = _path(plot, measured.u[::step, 0], measured.u[::step, 1])
     plot.parts.append(f'<path class="measured" d="{path}"/>')
