@@ -71,10 +71,12 @@ class Status(StrEnum):
 
     __hash__ = str.__hash__  # an Enum's own is Python, and reports look statuses up all the time
 
-    @property
-    def word(self) -> str:
-        """The word that people read: ``ok`` is "finished", as it does not mean a right answer."""
-        return "finished" if self is Status.OK else self.replace("_", " ")
+    word: str
+    """What people read: ``ok`` is "finished", as it does not mean a right answer."""
+
+
+for _status in Status:
+    _status.word = "finished" if _status is Status.OK else _status.replace("_", " ")
 
 
 ANSWERED: Final = frozenset({Status.OK, Status.PARTIAL})
