@@ -64,19 +64,19 @@ html_theme_options = {
 html_show_sphinx = False
 html_context = {"default_mode": "auto"}
 copyright = f"{author}, MIT licence"  # noqa: A001 - Sphinx's name
-html_sidebars = {"index": [], "gallery": [], "api": [], "methods": [], "settings": []}  # wide ones
+html_sidebars = {page: [] for page in ("index", "results/gallery", "api", "methods", "settings")}
 
-LISTS = ("index", "tutorials", "how-to", "reference", "results", "explanation", "authors")
+LISTS = ("index", "how-to", "reference", "results/results", "explanation", "authors")
 """Pages that list others: their links are the table of contents."""
 GENERATED = {
     "options": "options_page",
     "methods": "methods_page",
-    "published-numbers": "published_page",
+    "results/published-numbers": "published_page",
 }
 """Pages with a place for what a module of scripts/ makes of the code and the records."""
 SECTIONS = (
-    *("installation", "tutorials", "how-to", "reference", "results", "explanation", "gallery"),
-    *("api", "faq", "citation", "changelog"),
+    *("installation", "how-to", "reference", "results/results", "explanation"),
+    *("results/gallery", "api", "faq"),
 )
 
 
@@ -85,7 +85,8 @@ def _contents(page: str, text: str) -> str:
     if page == "index":
         pages = list(SECTIONS)
     else:
-        pages = re.findall(r"^- \[[^\]]+\]\(([\w/-]+)\.md\)", text, re.MULTILINE)
+        links = re.findall(r"^- \[[^\]]+\]\(([\w./-]+)\.md(?:#[^)]*)?\)", text, re.MULTILINE)
+        pages = list(dict.fromkeys(links))
     listed = "\n".join(pages)
     return f"\n\n```{{toctree}}\n:hidden:\n:maxdepth: 2\n\n{listed}\n```\n"
 
@@ -136,16 +137,14 @@ def _modules(text: str) -> str:
 
 def _complete(_: Sphinx, page: str, source: list[str]) -> None:
     # What is not a page is in the repository only.
-    source[0] = re.sub(r"\[([^\]]+)\]\(\.\./([^)]+)\)", r"\1 (`\2`)", source[0])
-    if page == "changelog":
-        changes = (FOLDER.parent / "CHANGELOG.md").read_text(encoding="utf-8")
-        source[0] = changes.replace("](docs/", "](")
+    outside = re.escape("../" * (page.count("/") + 1))
+    source[0] = re.sub(rf"\[([^\]]+)\]\({outside}([^)]+)\)", r"\1 (`\2`)", source[0])
     if page in GENERATED:
         source[0] = import_module(GENERATED[page]).filled(source[0])
     source[0] = _coloured(source[0])
     if page in LISTS:
         source[0] += _contents(page, source[0])
-    elif page == "gallery":
+    elif page == "results/gallery":
         source[0] = _thumbnails(source[0])
     elif page == "api":
         source[0] = _modules(source[0])

@@ -3,7 +3,7 @@
     python verify.py CERTIFICATES.jsonl RECORDS.jsonl ...
 
 A certificate is a proof for one record, that its answer is the true law, or that it is not
-(docs/certificates.md).  What is proved:
+(docs/fidelity.md).  What is proved:
 
 ``identified``
     For each equation truth and answer are ratios of two polynomials, in lowest terms, of variables

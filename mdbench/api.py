@@ -190,7 +190,7 @@ class _Listener:
     def job_started(self, job: JobSpec) -> None: ...
 
     def job_ended(self, job: JobSpec, record: Record) -> None:
-        self.message(f"{job}  {record.status} {record.reason}".rstrip())
+        self.message(f"{job}  {record.status.word} {record.reason}".rstrip())
 
 
 class _Bar(_Listener):

@@ -1,14 +1,18 @@
-"""Draws the pictures of docs/gallery.md that are of single systems; see scripts/figures."""
+"""Draws the pictures of docs/results/gallery.md that are of single systems; see scripts/figures."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 
 from result_blocks import standalone
 
+from mdbench.cli.main import main as main_of_mdbench
 from mdbench.datatypes import find
 from mdbench.datatypes.base import PlotBudget, PlottedAnswer
 from mdbench.datatypes.facts import Protocol
@@ -26,8 +30,34 @@ system's pictures it is."""
 EVALUATIONS = 100_000
 
 
+REPORT = "equal-work"
+"""The records whose report is in the README's picture."""
+SIZE = "1280,900"
+"""Pixels of that picture."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def photograph(out: Path) -> None:
+    """Make the picture of the report's head with a browser, where there is one."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        print(f"No browser, and so no new {out.name}: apt install chromium")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "report.html"
+        records = ROOT / "docs" / "results" / f"{REPORT}.jsonl.xz"
+        code = main_of_mdbench(["report", str(records), "--out", str(page)])
+        if code:
+            raise SystemExit(code)
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        options += [f"--user-data-dir={folder}/profile", f"--window-size={SIZE}"]
+        shot = [browser, *options, f"--screenshot={out}", page.as_uri()]
+        subprocess.run(shot, check=True, capture_output=True)
+
+
 def main() -> None:
     """Draw all of them."""
+    photograph(ROOT / "docs" / "figures" / "report.png")
     for name, (data_type, dataset, methods, number) in PICTURES.items():
         svg = draw(data_type, dataset, methods, number)
         (ROOT / "docs" / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")

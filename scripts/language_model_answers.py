@@ -17,7 +17,7 @@ from harness import make_workspace  # noqa: E402 - from the folder above
 from language_loops import LOOPS  # noqa: E402
 from model_answers import BY_THE_SERVER, CALLS, GROUPS, row, run_mode  # noqa: E402
 
-PAGE = ROOT / "docs" / "language-model-answers.md"
+PAGE = ROOT / "docs" / "results" / "language-model-answers.md"
 ABOUT = """# What answers of an endpoint lead to
 
 {finding}

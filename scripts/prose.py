@@ -204,7 +204,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _listed(page: Path) -> dict[str, Any]:
-    file = page.parent / "results" / NOT_RESULTS
+    file = page.parent / NOT_RESULTS
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 

@@ -1,4 +1,4 @@
-"""What the build of the pages puts into docs/published-numbers.md: papers' numbers next to ours."""
+"""Fills docs/results/published-numbers.md when pages are built: papers' numbers next to ours."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Whether methods have the order that SRBench published for them, on the same laws by its metric.
 
-``scripts/results`` writes it into docs/published-parity.md.  By itself it reads a folder of
+``scripts/results`` writes it into docs/results/published-parity.md.  By itself it reads a folder of
 results, as before and after a change of settings::
 
     .venv/bin/python scripts/rank_correlation.py results

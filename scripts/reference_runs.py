@@ -163,8 +163,8 @@ def prefix_of(name: str) -> str:
 def page_of(name: str, docs: Path) -> Path:
     """Return the page of a run."""
     if name in STUDIES:
-        return docs / STUDIES[name].page
-    return docs / f"results-{name.partition('-')[0]}.md"
+        return docs / "results" / STUDIES[name].page
+    return docs / "results" / f"results-{name.partition('-')[0]}.md"
 
 
 def runs_of(bundle: str) -> list[str]:

@@ -242,7 +242,7 @@ class Reference:
                 f"**`{dataset}`, {method}**\n\n{operators_markdown(rows)}"
                 for method, rows in tables.items()
             ]
-            parts.append(f"![{title}]({self.folder.name}/{name})\n\n*{title}.* {text}")
+            parts.append(f"![{title}]({name})\n\n*{title}.* {text}")
         return "\n\n".join(parts)
 
     def boxes(self) -> str:
@@ -286,9 +286,7 @@ class Reference:
             stem = re.sub(r"[^a-z0-9]+", "-", f"{before}{each.title}{after}".lower()).strip("-")
             name = f"{self.name or self.data_type}-{stem}.svg"
             write(self.folder / name, standalone(each.svg, each.legend))
-            parts.append(
-                f"![{each.title}]({self.folder.name}/{name})\n\n*{each.title}.* {each.caption}"
-            )
+            parts.append(f"![{each.title}]({name})\n\n*{each.title}.* {each.caption}")
         return "\n\n".join(parts)
 
     def cost(self) -> str:
@@ -321,7 +319,7 @@ class Reference:
             stem = re.sub(r"[^a-z0-9]+", "-", f"{title}{of}".lower())
             name = f"{self.name or self.data_type}-{stem}.svg"
             write(self.folder / name, svg)
-            parts.append(f"![{title}]({self.folder.name}/{name})\n\n*{title}.* {caption}")
+            parts.append(f"![{title}]({name})\n\n*{title}.* {caption}")
         return "\n\n".join(parts)
 
 

@@ -206,8 +206,9 @@ def without_records(docs: Path) -> list[str]:
 
 def result_pages(docs: Path) -> list[Path]:
     """Return the pages that have results."""
-    named = {docs / "gallery.md", *(page_of(name, docs) for name in RUNS)}
-    return sorted(file for file in {*named, *docs.glob("results-*.md")} if file.is_file())
+    folder = docs / "results"
+    named = {folder / "gallery.md", *(page_of(name, docs) for name in RUNS)}
+    return sorted(file for file in {*named, *folder.glob("results-*.md")} if file.is_file())
 
 
 def check(names: Iterable[str], workspace: Workspace) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/*.md")
+PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/results/*.md")
 CODE: Final = (
     "eqverdict/**/*.py",
     "mdbench/**/*.py",

@@ -42,6 +42,7 @@ __all__ = [
     "print_as",
     "rounded_to",
     "sympy_symbols",
+    "tidied",
 ]
 
 LANGUAGES = ("plain", "python", "sympy", "julia", "c", "latex")
@@ -49,6 +50,11 @@ LONGEST = 600
 """Characters of an equation that is shown as MathML; a longer one is shown as text."""
 
 _NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*(\(?)")
+_UNTIDY = re.compile(
+    r"\b([A-Za-z_]\w*)(?:\*[^-+()]*)?\*\1\b"  # a factor twice
+    r"|(?<![\w.])[01](?:\.0*)?(?![\w.])|[-+*/] *\(?-|\d\) *\*|(?<![\w.])[\d.]+ *[*/] *\d"
+)
+"""What `tidied` looks at: repeated factors, 0 and 1, two signs in a row, products of numbers."""
 _DECIMAL = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?!\w)")
 
 
@@ -129,6 +135,13 @@ class PlainPrinter(CodePrinter):
 
     def _power(self, base: Node, exponent: Node) -> Part:
         return Part(f"{self._inside(base, ATOM)}**{self._inside(exponent, ATOM)}", POWER)
+
+
+class ReadablePrinter(PlainPrinter):
+    """Writes our own notation for reading: 3 and not 3.0."""
+
+    def _literal(self, text: str) -> str:
+        return text.removesuffix(".0")
 
 
 class PythonPrinter(CodePrinter):
@@ -239,6 +252,25 @@ def rounded_to(text: str, digits: int) -> str:
         return f"{float(found):.{digits}g}" if re.search(r"[.eE]", found) else found
 
     return _DECIMAL.sub(short, text)
+
+
+def tidied(text: str) -> str:
+    """Return an equation for reading: constants folded, powers, and no factors of 1.
+
+    What is too long, is no equation, or has nothing of that is returned as it is.
+
+    Examples
+    --------
+    >>> tidied("u0*u0"), tidied("1*cos(u1)*1/u0"), tidied("a step in words")
+    ('u0**2', 'cos(u1)/u0', 'a step in words')
+    """
+    if len(text) > LONGEST or not _UNTIDY.search(text):
+        return text
+    try:
+        check(text)
+        return ReadablePrinter().print(with_powers(tidy(read(text, names_in(text)))))
+    except EquationError:
+        return text
 
 
 def sympy_symbols(names: Sequence[str]) -> list[str]:

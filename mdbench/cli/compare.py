@@ -151,7 +151,7 @@ def _change_line(change: Change, specs: Sequence[MetricSpec]) -> str:
 
 def _score_text(result: Record, primary: MetricSpec) -> str:
     if not result.answered:
-        return str(result.status)
+        return result.status.word
     value = result.metrics.get(primary.name)
     return "undecided" if value is None else f"{primary.title} {format_score(primary, value)}"
 

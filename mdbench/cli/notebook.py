@@ -16,6 +16,7 @@ from eqverdict.printers import LANGUAGES
 from mdbench.cli.predict import PredictionOptions, prediction
 from mdbench.cli.report import ALL, html_of, leaderboards_of, read_results, write
 from mdbench.cli.results import answers_of, remarks
+from mdbench.drawing.numbers import noise_name
 from mdbench.errors import UsageError, did_you_mean
 from mdbench.reports.bundle import opened_all
 from mdbench.reports.classes import RecordFilter
@@ -120,7 +121,29 @@ def show(
         ).items()
         for answer in (answers if every else answers[:1])
     ]
-    return pd.DataFrame(rows)
+    return Answers(rows)
+
+
+class Answers(pd.DataFrame):  # type: ignore[misc]
+    """A table of answers; printed, it is their equations, and in a notebook none is cut."""
+
+    @property
+    def _constructor(self) -> type[Answers]:
+        return Answers
+
+    def __str__(self) -> str:
+        if not {"dataset", "snr_db", "algorithm", "equations", "remarks"} <= {*self.columns}:
+            return str(super().__str__())
+        texts = []
+        for row in self.to_dict("records"):
+            noise = "" if pd.isna(row["snr_db"]) else f", {noise_name(row['snr_db'])}"
+            lines = [f"{row['dataset']}{noise}: {row['algorithm']}", row["equations"]]
+            texts.append("\n".join(filter(None, [*lines, row["remarks"]])))
+        return "\n\n".join(texts)
+
+    def _repr_html_(self) -> str:
+        with pd.option_context("display.max_colwidth", None):
+            return str(super()._repr_html_())
 
 
 def predict(

@@ -405,9 +405,10 @@ class ParsedArgs:
                         f"{near[0]!r} is no option of a run.", f"Did you mean {option.name}?"
                     )
                 if meant := _as_options(self.words):
-                    raise UsageError(
-                        f"{self.words[0]!r} stands without an option.", f"Did you mean: {meant}?"
-                    )
+                    word = self.words[0].partition("=")[0]
+                    is_option = word.startswith("-")
+                    what = "is no option of a run" if is_option else "stands without an option"
+                    raise UsageError(f"{word!r} {what}.", f"Did you mean: {meant}?")
                 raise UsageError(
                     f"{option.name} is missing.  {option.help}",
                     "Give it, or a file with all options: --study FILE",

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from rich.markup import escape
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType, Source
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.reports.site import Fact
 
 
 ALL = RecordFilter()
@@ -104,7 +106,8 @@ def write_report(
     int
         The exit status: not 0 where two files have different results of one job.
     """
-    rows = _rows_of(places)
+    with console.status(f"Reading {names_of(places)} ..."):
+        rows = _rows_of(places)
     chosen = wanted.of([record for _, record in rows], names_of(places))
     asked = {id(record) for record in chosen}
     asked_rows = [row for row in rows if id(row[1]) in asked]
@@ -141,14 +144,107 @@ def write_report(
                 console.print(table)
     if out is None:
         return _exit_of(job_conflicts)
-    with opened_all(places) as opened:
-        html = html_of(results, title=title, places=[*opened.values()], in_progress=goes_on)
+    doing = f"Comparing and drawing {counted(len(results), 'result')} ..."
+    with opened_all(places) as opened, console.status(doing):
+        html = html_of(
+            results,
+            title=title,
+            places=[*opened.values()],
+            in_progress=goes_on,
+            files=_addresses(rows, out),
+        )
     write(out, html)
     size = len(html.encode()) / 1e6
     console.print(
         f"{counted(len(results), 'result')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
     )
     return _exit_of(job_conflicts)
+
+
+def write_results_site(
+    places: Sequence[Path], out: Path, console: Console, *, title: str, wanted: RecordFilter = ALL
+) -> None:
+    """Write the site of results: see `mdbench.reports.site`."""
+    from mdbench.reports.pictures import ALL_EVALUATIONS, Pictures
+    from mdbench.reports.site import Site
+
+    workspace = _workspace()
+    with console.status(f"Reading {names_of(places)} ..."):
+        results = read_results(places, wanted=wanted)
+    with opened_all(places) as opened:
+        folders = folders_of([*opened.values()])
+        pictures = (
+            Pictures(
+                partial(_data_type, workspace), folders, evaluations=SITE_PICTURES * ALL_EVALUATIONS
+            ).draw
+            if workspace
+            else None
+        )
+        site = Site(
+            results,
+            leaderboards_of(results, workspace),
+            title=title,
+            facts=_method_facts(workspace),
+            picture=pictures,
+            describe=_Titles(workspace) if workspace else None,
+            derivatives={name: kind.derivative for name, kind in _here(results).items()},
+            categories=_categories(results, workspace) if workspace else None,
+            options=_options(results),
+        )
+        with console.status(f"Writing pages for {counted(len(site.problems), 'problem')} ..."):
+            made = site.write(out)
+    console.print(
+        f"{counted(len(results), 'result')} in {made.files:,} files; the first page takes "
+        f"{made.first_bytes / 1e3:.0f} kB: {escape(str(out / 'index.html'))}",
+        soft_wrap=True,
+    )
+
+
+def _method_facts(workspace: Workspace | None) -> dict[str, list[Fact]]:
+    """Return what the folders of methods say of them, for their pages."""
+    from mdbench.reports.site import Fact
+
+    if workspace is None:
+        return {}
+    facts: dict[str, list[Fact]] = {}
+    for name, method in methods.discover(workspace.algorithms).items():
+        if not isinstance(method, MethodError):
+            spec = method.spec
+            named = {
+                "what it is": spec.title,
+                "family": spec.family,
+                "code": spec.origin,
+                "paper": spec.paper,
+                "licence": spec.licence,
+                "settings from": spec.source,
+                "differs from its authors' in": spec.differs,
+                "tuning": f"{spec.tuning}: {_settings(spec.grid)}" if spec.grid else spec.tuning,
+                "settings": _settings(spec.hyperparameters),
+                "limits": "; ".join(limit.reason for limit in spec.limits),
+            }
+            facts[name] = [Fact(key, text) for key, text in named.items() if text]
+    return facts
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    def written(value: Any) -> str:
+        if isinstance(value, list):
+            return " ".join(map(written, value))
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    return ", ".join(f"{name} = {written(value)}" for name, value in values.items())
+
+
+SITE_PICTURES = 50
+"""How many times the work of a report's pictures those of a site may take."""
+
+
+def _addresses(rows: Sequence[tuple[Path, Record]], out: Path) -> dict[str, str]:
+    """Return the address of the file of each record, as seen from the page, by its key."""
+    folder = out.resolve().parent
+    paths = {path for path, _ in rows if path.is_file()}
+    links = {path: quote(os.path.relpath(path.resolve(), folder)) for path in paths}
+    return {record.key: links[path] for path, record in rows if path in links}
 
 
 def _misfits(results: Sequence[Record]) -> list[str]:
@@ -202,8 +298,12 @@ def html_of(
     title: str,
     places: Sequence[Path] = (),
     in_progress: bool = False,
+    files: Mapping[str, str] | None = None,
 ) -> str:
-    """Make the page of results; `places` are their folders, of a bundle the one it is opened in."""
+    """Make the page of results; `places` are their folders, of a bundle the one it is opened in.
+
+    `files` are the addresses of the files of records, by the records' keys.
+    """
     from mdbench.reports.html import page
     from mdbench.reports.pictures import Pictures
 
@@ -222,6 +322,7 @@ def html_of(
         options=_options(results),
         axes=_axes(results),
         in_progress=in_progress,
+        files=files,
     )
 
 

@@ -17,7 +17,7 @@ import eqverdict
 import mdbench
 from mdbench.cli.options import Exit
 from mdbench.errors import RecordsError, counted
-from mdbench.records import Record, RecordStore, results_files
+from mdbench.records import Record, RecordStore, Status, results_files
 from mdbench.records.files import OTHER_FOLDER, PACKED, file_failure, pack
 from mdbench.runs.record import core_versions
 from mdbench.runs.reproduce import RescoredRecord, rescore_all
@@ -230,7 +230,7 @@ class _Tally:
         changed = Counter(name for record in scored for name in record.changes)
         for record in scored:
             if "status" in record.changes:
-                old, new = record.changes["status"]
+                old, new = (Status(name).word for name in record.changes["status"])
                 text = f"{record.after.algorithm} · {record.after.system}  {old} -> {new}"
                 self._print(f"{text}: {record.after.reason}")
         count = len(scored) - unscored.total()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.markup import escape
 
-from eqverdict.printers import LANGUAGES, names_in
+from eqverdict.printers import LANGUAGES, names_in, rounded_to, tidied
 from eqverdict.printers.digits import digits_needed
 from mdbench.backends.local import LocalBackend
 from mdbench.cli.options import Exit
@@ -25,7 +25,7 @@ from mdbench.records import RecordStore, results_files
 from mdbench.reports.bundle import opened
 from mdbench.reports.systems import NOTES, code, ordered, states_of, summary_line
 from mdbench.reports.tables import ALARM
-from mdbench.reports.terminal import DECIMAL, printable
+from mdbench.reports.terminal import printable
 from mdbench.runs.execute import execute
 from mdbench.runs.reproduce import (
     RESULT,
@@ -107,9 +107,11 @@ def _alternatives(record: Record) -> Iterator[str]:
     for other in record.alternatives:
         likely = other.log_likelihood
         how = "" if likely is None else f", log-likelihood {likely:+.1f}"
-        text = DECIMAL.sub(lambda found: f"{float(found[0]):.{_DIGITS}g}", other.equation)
-        left = record.targets[other.target]
-        yield f"  or {left} = {printable(text)}   (worse by {other.worse or 0:.2g}{how})"
+        text = tidied(rounded_to(other.equation, _DIGITS))
+        target = record.targets[other.target]
+        worse = other.worse or 0.0
+        by = f"{'better' if worse < 0 else 'worse'} by {abs(worse):.2g}"
+        yield f"  or {target} = {printable(text)}   ({by} in the method's own score{how})"
 
 
 def _readable(record: Record) -> int:

@@ -32,7 +32,7 @@ from mdbench.reports.terminal import answers, failures, run_table, summary
 from mdbench.runs.due import REPEATED, explain
 from mdbench.runs.execute import execute, notify_at_end
 from mdbench.runs.forecast import COVERAGE, Interval, forecast
-from mdbench.runs.plan import describe_own_data, make_plan
+from mdbench.runs.plan import describe_own_data, make_plan, seed_remarks
 from mdbench.runs.services import services
 from mdbench.runs.study import Study, write_study
 from mdbench.runtimes.registry import open_runtime
@@ -94,7 +94,7 @@ def run_study(study: Study, *, console: Console, json_: bool = False) -> int:
         workspace = Workspace.find()
         plan = make_plan(study, workspace)
         backend = open_backend(options)
-        for line in describe_own_data(plan):
+        for line in (*seed_remarks(study), *describe_own_data(plan)):
             console.print(escape(line), style="dim", soft_wrap=True)
         with (
             Display(console, plan) as display,
@@ -136,7 +136,7 @@ _SAID_OF_EACH = {
 
 
 def run_json(summary: Mapping[str, Any], records: Iterable[Record]) -> dict[str, Any]:
-    """Return the results of a run and of each of its jobs, as in its JSON (docs/watching.md)."""
+    """Return the results of a run and of each of its jobs, as in its JSON (docs/report.md)."""
     lines = [
         record.model_dump(mode="json", include=_SAID_OF_EACH) | {"wall_s": record.measured.wall_s}
         for record in records
@@ -254,9 +254,9 @@ def _result(record: Record, metrics: Sequence[MetricSpec]) -> str:
         others = (
             f"[yellow]{counted(n, 'alternative')}[/] " if (n := len(record.alternatives)) else ""
         )
-        return f"[{colour}]{record.status}[/] {escape(scores)}{mark}{others}{seconds:.1f} s"
+        return f"[{colour}]{record.status.word}[/] {escape(scores)}{mark}{others}{seconds:.1f} s"
     first = escape(record.reason.splitlines()[0] if record.reason else "")
-    return f"[red]{record.status}[/] {first} {seconds:.1f} s"
+    return f"[red]{record.status.word}[/] {first} {seconds:.1f} s"
 
 
 def _show_table(
@@ -352,8 +352,8 @@ def show_plan(
     if json_:
         print(json.dumps(plan_json(expected, study.sha256), allow_nan=False))
         return
-    for cost in expected.costs:
-        console.print(escape(_cost_line(cost)), soft_wrap=True)
+    for line in (*seed_remarks(study), *map(_cost_line, expected.costs)):
+        console.print(escape(line), soft_wrap=True)
     for reason, count in expected.reasons.items():
         decision = "not to run" if reason == REPEATED else "to run"
         console.print(f"{count} {decision}: {escape(reason)}", soft_wrap=True)

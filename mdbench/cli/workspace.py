@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
@@ -32,12 +33,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from mdbench.datatypes.base import Source
+    from mdbench.method_spec import MethodSpec
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
 
 
 def list_all(workspace: Workspace, console: Console, data_type: str | None, *, names: bool) -> None:
-    """Print all methods by family, then the datasets of each data type (by name if `names`)."""
+    """Print all methods by family and the datasets of each data type; if `names` these alone."""
+    if names:
+        _list_datasets(workspace, console, data_type)
+        return
     by_name = methods.discover(workspace.algorithms)
     chosen = {
         name: method
@@ -57,17 +62,29 @@ def list_all(workspace: Workspace, console: Console, data_type: str | None, *, n
         "run.",
         style="dim",
     )
-    suites = read_suites(workspace.datasets) if names else {}
+    for kind in datatypes.names() if data_type is None else [data_type]:
+        own = datatypes.own_names(kind, workspace.datasets / kind, workspace.arrays / kind)
+        console.print(f"[bold]Datasets of data type {kind}:[/] {len(own)}")
+        console.print(escape(", ".join(own)))
+
+
+def _list_datasets(workspace: Workspace, console: Console, data_type: str | None) -> None:
+    """Print the sets of each data type, and of one data type all datasets with their titles."""
+    suites = read_suites(workspace.datasets)
     for kind in datatypes.names() if data_type is None else [data_type]:
         arguments = kind, workspace.datasets / kind, workspace.arrays / kind
-        own = datatypes.own_names(*arguments)
+        own, source = datatypes.own_names(*arguments), datatypes.find(*arguments).source()
+        console.print(_suites_table(kind, suites.get(kind, {}), own, source.groups()))
         console.print(f"[bold]Datasets of data type {kind}:[/] {len(own)}")
-        if names:
-            source = datatypes.find(*arguments).source()
-            console.print(_names_table(source, own, console.width))
-            console.print(_suites_table(kind, suites.get(kind, {}), own, source.groups()))
-        else:
+        if data_type is None:
             console.print(escape(", ".join(own)))
+        else:
+            console.print(_names_table(source, own, console.width))
+    if data_type is None:
+        console.print(
+            "The datasets of a kind with their titles: mdbench list --datasets --data-type ode",
+            style="dim",
+        )
 
 
 _FEWEST_FOR_TITLES = 30
@@ -156,16 +173,27 @@ def _methods_table(
                 fetch=method.fetch,
                 sources=method.sources,
             )
-            title = spec.title.partition(": ")[2] or spec.title
+            title = _description(spec)
             types, installed = " ".join(spec.data_types), "" if size is None else f"{size:.0f} MB"
             if wide:
                 cells = [*[types] * kinds, installed, title, spec.licence]
             else:
-                facts = filter(None, [types * kinds, installed])
+                here = f"installed: {installed}" if installed else "not installed"
+                facts = filter(None, [types * kinds, spec.licence, here])
                 cells = [": ".join(filter(None, [title, ", ".join(facts)]))]
             cells += [origins.get(method.folder.parent) or workspace.algorithms.name] * elsewhere
             table.add_row(f"  {escape(method.name)}", *map(escape, cells))
     return table
+
+
+def _description(spec: MethodSpec) -> str:
+    """Return a method's title without its name before the colon.
+
+    What is there besides the name, such as "with searched hyperparameters", stays.
+    """
+    head, _, what = spec.title.partition(": ")
+    plain = re.sub(r"[^a-z0-9]", "", head.lower())
+    return what if what and plain == re.sub(r"[^a-z0-9]", "", spec.name) else spec.title
 
 
 def list_as_json(workspace: Workspace, data_type: str | None) -> None:

@@ -24,6 +24,9 @@ WIDTH, HEIGHT = 480, 330
 """Size of a figure; 480 is near a telephone's width, so that letters stay readable there."""
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 46
 MARKERS = COLOURS = 7
+LETTER, EXPONENT, SPACE = 6.7, 5.2, 37.0
+"""Pixels of a letter of a tick, of one of its exponent, and of both next to the axis's title, which
+is written above the axis where they would reach it."""
 _FEWEST_TICKS = 3
 _DASHES = ("", "6 3", "2 3", "8 3 2 3", "12 4", "4 2 1 2", "1 2")
 
@@ -193,11 +196,20 @@ class Plot:
             self.text(LEFT - 6, TOP + 12, beyond, "end")
         self.parts.append(f'<path class="axis" d="M{LEFT} {self.top}V{bottom}H{right}"/>')
         self.text((LEFT + right) / 2, HEIGHT - 8, labels[0], css="label")
+        if max(map(self._width, map(y.label, ticks(y.low, y.high, log=y.log))), default=0) > SPACE:
+            self.text(2, TOP - 4, labels[1], "start", css="label")
+            return
         middle = (self.top + bottom) / 2
         self.parts.append(
             f'<text class="label" text-anchor="middle" transform="translate(13 {middle:.0f}) '
             f'rotate(-90)">{escape(labels[1])}</text>'
         )
+
+    @staticmethod
+    def _width(label: str) -> float:
+        """Return about how many pixels a tick's label takes; exponents are small."""
+        plain, _, power = label.partition("<tspan")
+        return LETTER * len(plain) + EXPONENT * len(power.partition(">")[2].partition("<")[0])
 
     def at_x(self, value: float) -> float:
         """Return the pixel of a value, or of the n-th place (fractions lie between places)."""

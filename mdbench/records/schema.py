@@ -71,6 +71,13 @@ class Status(StrEnum):
 
     __hash__ = str.__hash__  # an Enum's own is Python, and reports look statuses up all the time
 
+    word: str
+    """What people read: ``ok`` is "finished", as it does not mean a right answer."""
+
+
+for _status in Status:
+    _status.word = "finished" if _status is Status.OK else _status.replace("_", " ")
+
 
 ANSWERED: Final = frozenset({Status.OK, Status.PARTIAL})
 """The statuses of records with an answer and scores."""

@@ -43,7 +43,7 @@ OF_ATTEMPTS = ("median", "mean")
 NOT_MEASURED = "not measured"
 """In place of a share of jobs most of which were ended too early to say anything."""
 AT_ONCE = 8
-"""Columns of a page's board that are always shown; where there are more, `further` ones wait."""
+"""Columns of a page's board that are always shown; the others are behind one switch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +78,6 @@ class BoardColumn:
         Who shows it.
     when
         Whether a renderer shows it, given the board.
-    further
-        Whether a page with more than `AT_ONCE` columns shows it on demand only.
     left, wraps
         As of `mdbench.reports.tables.Column`.
     stays
@@ -102,7 +100,6 @@ class BoardColumn:
     spec: MetricSpec | None = None
     where: frozenset[Renderer] = frozenset({"page", "markdown", "terminal", "latex", "csv"})
     when: Callable[[Leaderboard, Renderer], bool] = lambda _board, _renderer: True
-    further: bool = False
     left: bool = False
     wraps: bool = False
     stays: int | None = 0
@@ -365,7 +362,6 @@ COLUMNS: list[BoardColumn] = [
         amount=evaluations,
         where=frozenset({"page", "markdown", "terminal", "csv"}),
         when=lambda board, _: any(row.amounts["evaluations"] is not None for row in board.rows),
-        further=True,
     ),
     BoardColumn(
         key="partial",
@@ -377,7 +373,6 @@ COLUMNS: list[BoardColumn] = [
         over="mean",
         where=frozenset({"page", "markdown", "terminal", "csv"}),
         when=lambda board, _: any(row.amounts["partial"] for row in board.rows),
-        further=True,
     ),
     BoardColumn(
         key="not_measured",
@@ -390,7 +385,6 @@ COLUMNS: list[BoardColumn] = [
         over="sum",
         where=frozenset({"page", "markdown", "terminal", "csv"}),
         when=lambda board, _: any(row.amounts["not_measured"] for row in board.rows),
-        further=True,
     ),
     BoardColumn(
         key="time",
@@ -417,7 +411,7 @@ COLUMNS: list[BoardColumn] = [
     BoardColumn(
         key="memory",
         head="memory",
-        heads={"terminal": "MB"},
+        heads={"terminal": "MB", "page": "memory (MB)"},
         meaning="peak of any job, MB",
         names=("memory_mb",),
         form="whole",
@@ -429,8 +423,8 @@ COLUMNS: list[BoardColumn] = [
     ),
     BoardColumn(
         key="causes",
-        head="not ok",
-        meaning="jobs that ended otherwise than ok, by cause",
+        head="not finished",
+        meaning="jobs that ended otherwise than with an answer within the budget, by cause",
         names=("causes",),
         form="counts",
         where=frozenset({"page", "markdown", "terminal", "csv"}),

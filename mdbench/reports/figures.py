@@ -39,6 +39,8 @@ SMALLEST, LARGEST = 1e-12, 1e6
 SHARES_WORTH_DRAWING = 2
 LONGEST_LABEL = 16
 """Characters of a method's name next to a figure."""
+FEWEST_COMPARED = 2
+"""Methods, or systems, from how many on a figure compares anything."""
 FEWEST_PLACES, MOST_COUNTED = 2, 5
 """Places along an axis: from how many on there is a figure, and with how many it has counts."""
 SPREAD, WIDEST = 0.84, 0.06
@@ -254,7 +256,7 @@ def _accuracy_and_size(board: Leaderboard, numbers: Mapping[str, int]) -> Figure
         if x and y is not None:
             places[row.method] = x, _clip(y, log=log)
     rows = [row for row in board.drawn if row.method in places]
-    if not rows:
+    if len(rows) < FEWEST_COMPARED:
         return None
     title = f"{primary.title} against {size.title}"
     # The truth's score, such as 1e-12, would leave little of the axis to the methods.
@@ -405,6 +407,11 @@ def _quality_against_time(
             value = page_data.get(share, failed if record.so_far or not record.answered else None)
             if isinstance(value, int | float):
                 values[record.method, share].append(_clip(float(value), log=log))
+    medians: dict[str, set[float]] = defaultdict(set)
+    for (method, _), scores in values.items():
+        medians[method].add(median(scores))
+    if all(len(of_method) == 1 for of_method in medians.values()):
+        return None  # nobody's answers got better
     places = {share: f"{100 * share:g} %" for share in shares}
     title = f"{primary.title[:1].upper()}{primary.title[1:]} against time"
     labels = ("share of the budget", primary.title)

@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,8 @@ from mdbench.reports.entries import (
     report_order,
     run_conditions,
 )
-from mdbench.reports.figures import heat_map
+from mdbench.reports.figures import FEWEST_COMPARED, heat_map
+from mdbench.reports.findings import findings
 from mdbench.reports.phases import phase_figures
 from mdbench.reports.sections import Shown, sections, templates
 from mdbench.reports.systems import Scope, system_section
@@ -60,6 +62,10 @@ PACKED_FROM = 2000
 """Results from which on the closed parts of a page are packed, and made when they are opened."""
 PACKING = 6
 """The level of zlib: a higher one takes three times as long for 2 % less."""
+MOST_OPEN = 3
+"""Systems up to which a page shows equations and pictures open, above the boards."""
+SCORES_AT_ONCE = 4
+"""Scores of an answer that are always shown; the others are behind a switch."""
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
 
@@ -77,6 +83,7 @@ def page(
     options: Mapping[str, Collection[str]] | None = None,
     axes: Mapping[str, Mapping[str, str]] | None = None,
     in_progress: bool = False,
+    files: Mapping[str, str] | None = None,
 ) -> str:
     """Make the page.
 
@@ -104,6 +111,8 @@ def page(
         The axes of sweeps of each data type, with their usual values.
     in_progress
         Whether a run adds results.
+    files
+        The address of the file that a record is in, by the record's key, where it is known.
 
     Returns
     -------
@@ -115,24 +124,26 @@ def page(
     by_type: dict[str, list[Record]] = defaultdict(list)
     for result in results:
         by_type[result.data_type].append(result)
-    numbers = _numbers([{one.method for one in ones} for ones in by_type.values()])
-    noise = list(dict.fromkeys(result.snr_db for result in results))
-    noise.sort(key=cleanest_first)
-    classes = list(dict.fromkeys(board.title for board in boards.values()))
-    known = {row.method: row for board in boards.values() for row in board.rows}
-    references = {row.method for row in known.values() if row.reference}
-    baselines = {row.method for row in known.values() if row.family in leaderboard.APART_FAMILIES}
-    scope = Scope(
-        *(numbers, noise, classes, picture, describe, references, baselines), axes=axes or {}
+    scope = replace(
+        scope_of(results, [*boards.values()], picture=picture, describe=describe),
+        axes=axes or {},
+        files=files or {},
     )
+    numbers, noise, classes = scope.numbers, scope.noise, scope.classes
+    known = {row.method: row for board in boards.values() for row in board.rows}
     boards_of: dict[str, list[Leaderboard]] = defaultdict(list)
     for board in boards.values():
         boards_of[board.data_type].append(board)
     of_types = [
         _section(kind, by_type[kind], several, scope, (derivatives or {}).get(kind, "d"))
-        | {"parts": _parts(by_type[kind], (categories or {}).get(kind, ()))}
         for kind, several in boards_of.items()
     ]
+    for section in of_types:
+        kind = section["name"]
+        section["parts"] = _parts(by_type[kind], (categories or {}).get(kind, ()))
+        opened = {(system.name, system.own) for system in section["systems"] if system.first}
+        for part in section["parts"]:
+            part["waiting"] = part["systems"] - opened
     data_json = {
         "methods": [
             [m, known[m].family, int(known[m].reference), known[m].origin, known[m].mark]
@@ -180,12 +191,38 @@ def page(
             classes=classes,
             in_progress=in_progress,
             counted=counted,
+            at_once=SCORES_AT_ONCE,
             packed=packed,
             later=later,
             resamples=ranking.RESAMPLES,
             fewest=ranking.FEWEST,
             data=Markup(_json(data_json)),  # noqa: S704 - `<` is escaped
         )
+    )
+
+
+def scope_of(
+    results: Sequence[Record],
+    boards: Sequence[Leaderboard],
+    *,
+    picture: Draw | None,
+    describe: Callable[[str, str], str] | None,
+) -> Scope:
+    """Gather what all systems of a page share: colours, levels of noise, who counts nowhere."""
+    methods_by_type: dict[str, set[str]] = defaultdict(set)
+    for result in results:
+        methods_by_type[result.data_type].add(result.method)
+    noise = list(dict.fromkeys(result.snr_db for result in results))
+    noise.sort(key=cleanest_first)
+    rows = {row.method: row for board in boards for row in board.rows}
+    return Scope(
+        numbers_of([*methods_by_type.values()]),
+        noise,
+        list(dict.fromkeys(board.title for board in boards)),
+        picture,
+        describe,
+        {row.method for row in rows.values() if row.reference},
+        {row.method for row in rows.values() if row.family in leaderboard.APART_FAMILIES},
     )
 
 
@@ -198,7 +235,7 @@ def _maybe_packed(caller: Callable[[], str], *, shown: bool = False, packed: boo
     return Markup(f'<script type="text/plain" class="packed">{text}</script>')  # noqa: S704 - base64
 
 
-def _numbers(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
+def numbers_of(together: Sequence[AbstractSet[str]]) -> dict[str, int]:
     """Number methods so that those of one data type share a colour only where they must."""
     numbers: dict[str, int] = {}
     everyone = set[str]().union(*together)
@@ -237,15 +274,16 @@ def _section(
     systems = [
         system_section(
             identifier,
-            results,
+            of_system,
             scope,
             specs,
             unfit=list(unfit[name]),
             derivative=derivative,
             named_classes=len(boards) > 1,
+            first=_comes_first(own, [*by_system]),
         )
-        for identifier, ((name, _), results) in zip(
-            _anchors(data_type, by_system), by_system.items(), strict=True
+        for identifier, ((name, own), of_system) in zip(
+            anchors_of(data_type, by_system), by_system.items(), strict=True
         )
     ]
     primary = boards[0].primary
@@ -253,6 +291,7 @@ def _section(
         "name": data_type,
         "blocks": [
             _block(_identifier(data_type, number), board, scope)
+            | {"finding": findings(board, results)}
             for number, board in enumerate(boards)
         ],
         "primary": primary,
@@ -265,17 +304,29 @@ def _section(
             for board in boards
             for job in board.plan.jobs
         ),
-        "reasons": _reasons(results),
+        "reasons": reasons_of(results),
         "systems": systems,
     }
 
 
-def _anchors(data_type: str, systems: Iterable[tuple[str, bool]]) -> list[str]:
+def _comes_first(own: bool, systems: Sequence[tuple[str, bool]]) -> bool:
+    """Whether a system is shown open, above the boards: of few systems all, else own data."""
+    of_own = sum(is_own for _, is_own in systems)
+    return len(systems) <= MOST_OPEN or (own and of_own <= MOST_OPEN)
+
+
+def _compares(board: Leaderboard, snr_db: float | None) -> bool:
+    """Whether a table of methods and systems has several of both."""
+    grid = board.grid(snr_db)
+    return min(len(grid.methods), len({*grid.systems})) >= FEWEST_COMPARED
+
+
+def anchors_of(data_type: str, systems: Iterable[tuple[str, bool]]) -> list[str]:
     """Name the sections of systems, own ones marked, so that a link holds in the next report.
 
     Examples
     --------
-    >>> _anchors("kind", [("rc-circuit", False), ("my system", True), ("my?system", True)])
+    >>> anchors_of("kind", [("rc-circuit", False), ("my system", True), ("my?system", True)])
     ['kind/rc-circuit', 'kind/own/my-system', 'kind/own/my-system-2']
     """
     anchors: dict[str, None] = {}
@@ -301,7 +352,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
         "title": board.title,
         "board": board,
         "columns": table.columns,
-        "rows": _rows(table, board),
+        "rows": rows_of(table, board),
         "incomplete": missing_jobs_note(board),
         "conditions": conditions_note(board),
         "attainable": attainable_note(board),
@@ -319,6 +370,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
         "heat": [
             (scope.noise.index(snr_db), board.noise_name(snr_db), Markup(heat_map(board, snr_db)))  # noqa: S704 - our own SVG
             for snr_db in board.noise_levels
+            if _compares(board, snr_db)
         ],
         "phases": [
             safe_figure(one) for one in phase_figures(board, scope.axes.get(board.data_type, {}))
@@ -329,7 +381,7 @@ def _block(identifier: str, board: Leaderboard, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _rows(table: Table, board: Leaderboard) -> list[dict[str, Any]]:
+def rows_of(table: Table, board: Leaderboard) -> list[dict[str, Any]]:
     """Return the rows with their classes in the page's style, and the groups they stay in."""
     return [
         {
@@ -367,7 +419,7 @@ def _parts(results: Sequence[Record], categories: Sequence[Category]) -> list[di
 def _part(board: Leaderboard, *, named: bool) -> dict[str, Any]:
     table = without_columns(leaderboard_table(board), lambda column, _: column.more)
     title = board.title if named else ""
-    return {"title": title, "columns": table.columns, "rows": _rows(table, board)}
+    return {"title": title, "columns": table.columns, "rows": rows_of(table, board)}
 
 
 def _pair(pair: ranking.Pair) -> dict[str, Any]:
@@ -386,7 +438,7 @@ def _pair(pair: ranking.Pair) -> dict[str, Any]:
     }
 
 
-def _reasons(results: Sequence[Record]) -> list[dict[str, Any]]:
+def reasons_of(results: Sequence[Record]) -> list[dict[str, Any]]:
     """Group the failures of a method by status and reason, the most frequent first."""
     groups: dict[tuple[str, Status, str], list[Record]] = defaultdict(list)
     for result in results:
@@ -396,7 +448,7 @@ def _reasons(results: Sequence[Record]) -> list[dict[str, Any]]:
     return [
         {
             "method": method,
-            "status": str(status),
+            "status": status.word,
             "reason": reason,
             "count": len(failures),
             "example": failures[0].system,

@@ -40,15 +40,19 @@ class Pictures:
         Gives a data type by its name; None where there is none of the name.
     folders
         Those that the names of files in records are relative to.
+    evaluations
+        The work that all simulations may take together.
     """
 
     def __init__(
         self,
         find: Callable[[str], DataType[Any, Any] | None],
         folders: Sequence[Path] = (),
+        *,
+        evaluations: int = ALL_EVALUATIONS,
     ) -> None:
         self.find, self.folders = find, folders
-        self.budget = PlotBudget(ALL_EVALUATIONS)
+        self.budget = PlotBudget(evaluations)
         self._kinds: dict[str, DataType[Any, Any] | None] = {}
         self._sources: dict[tuple[str, str | None], Source[Any] | None] = {}
 

@@ -17,14 +17,15 @@ from eqverdict.printers import (
     print_as,
     rounded_to,
     sympy_symbols,
+    tidied,
 )
-from mdbench.drawing.numbers import NOTHING, noise_name
+from mdbench.drawing.numbers import NOTHING, duration, noise_name
 from mdbench.drawing.svg import COLOURS
 from mdbench.errors import MdbenchError, counted
 from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED, RESTS
 from mdbench.reports.classes import by_class, class_of
 from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
-from mdbench.reports.tables import answer_cell, beaten, format_score
+from mdbench.reports.tables import Cell, answer_cell, beaten, format_score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
     from mdbench.reports.pictures import Draw
-    from mdbench.reports.tables import Cell
 
 _RATE = "_t"
 """Suffix of the left-hand side of a state."""
@@ -143,6 +143,7 @@ def code(result: Record, language: str, digits: int | None = None) -> str:
                 f"  {_left_in_latex(left, rates=system.rates)} &= {right}" for left, right in pairs
             ]
             return "\\begin{align}\n" + " \\\\\n".join(rows) + "\n\\end{align}"
+    pairs = [(left, tidied(right)) for left, right in pairs]
     return "\n".join(
         f"d{left.removesuffix(_RATE)}/dt = {right}" if system.rates else f"{left} = {right}"
         for left, right in pairs
@@ -166,6 +167,8 @@ LONGEST_CODED = 4000
 """Characters of the longest answer that is given as code, so that pages stay small."""
 TOTAL = "d"
 """The letter of derivatives where no equation has others: there v_x is no more than a name."""
+KEY = 8
+"""Letters of a record's key that are shown."""
 NAMES_SHOWN = 4
 """Texts of a note that are shown, such as the names of missing terms."""
 
@@ -190,6 +193,10 @@ class Scope:
         Those that others are only held against, which are counted by themselves.
     axes
         The axes of sweeps of each data type; see `mdbench.reports.phases`.
+    files
+        The address of the file of a record, by its key.
+    every_seed
+        Whether each seed has a line; else the first has one, for all.
     """
 
     numbers: Mapping[str, int]
@@ -200,6 +207,8 @@ class Scope:
     references: AbstractSet[str] = frozenset()
     baselines: AbstractSet[str] = frozenset()
     axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    every_seed: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,6 +229,9 @@ class Line:
     answer: Markup
     notes: Markup
     raw: Markup
+    work: Cell
+    key: str
+    file: str
 
 
 @dataclass(frozen=True)
@@ -241,6 +253,7 @@ class System:
     unfit: tuple[str, ...]
     best: str
     codes: tuple[tuple[str, str], ...]
+    first: bool = False
 
 
 def system_section(
@@ -252,6 +265,7 @@ def system_section(
     unfit: Sequence[str] = (),
     derivative: str = TOTAL,
     named_classes: bool = False,
+    first: bool = False,
 ) -> System:
     """Gather what is shown of a system.
 
@@ -271,13 +285,15 @@ def system_section(
         The letter of derivatives on left-hand sides.
     named_classes
         Whether lines name the class of their records.
+    first
+        Whether it is shown open, before the boards.
     """
-    first = results[0]
+    example = results[0]
     drawn = scope.picture(results, scope.numbers) if scope.picture else None
-    groups: dict[tuple[int, str, str], list[Record]] = defaultdict(list)
+    groups: dict[tuple[int, str, str, int], list[Record]] = defaultdict(list)
     for result in results:
-        noise = scope.noise.index(result.snr_db)
-        groups[noise, result.method, class_of(result).title].append(result)
+        noise, seed = scope.noise.index(result.snr_db), result.seed if scope.every_seed else 0
+        groups[noise, result.method, class_of(result).title, seed].append(result)
     known = next((one for one in results if one.truth), None)
     truth = (
         _equations(known.targets, known.truth or (), derivative, tidied=True) if known else Markup()
@@ -285,7 +301,7 @@ def system_section(
     shown = [spec for spec in specs if spec is specs[0] or "answer" in spec.places]
     lines = [
         _line(ones, scope, specs, shown, derivative, class_text=title if named_classes else "")
-        for (_, _, title), ones in sorted(groups.items())
+        for (_, _, title, _), ones in sorted(groups.items())
     ]
     best = next(iter(ordered(results, specs, scope.references)), None)
     codes = _codes(best) if best else ()
@@ -293,9 +309,9 @@ def system_section(
     has[0] = True
     lines = [replace(line, scores=tuple(compress(line.scores, has))) for line in lines]
     return System(
-        name=first.system,
-        own=first.dataset_path is not None,
-        title=_title(first, scope),
+        name=example.system,
+        own=example.dataset_path is not None,
+        title=_title(example, scope),
         dim=next((one.dim for one in results if one.dim is not None), None),
         truth=truth,
         scores=tuple(compress((spec.title for spec in shown), has)),
@@ -308,6 +324,7 @@ def system_section(
         unfit=tuple(unfit),
         best=summary_line(best, specs) if best and codes else "",
         codes=codes,
+        first=first,
     )
 
 
@@ -370,13 +387,10 @@ def _line(
     elif len(results) > 1:
         seeds += f", one of {len(results)}"
     values = entry(shown_result, specs).values if shown_result.answered else {}
-    verdict, css = str(shown_result.status), "bad"
+    verdict, css = verdict_of(shown_result, specs)
     answer = Markup("<span class=reason>{}</span>").format(shown_result.reason)
     notes, raw = Markup(), Markup()
     if shown_result.answered:
-        held, unknown = best_mark(specs, values)
-        verdict = f"{held.mark} {held.title}" if held else "undecided" if unknown else verdict
-        css = ("good" if held is flags[0] else "close") if held else ""
         answer = _equations(
             shown_result.targets, shown_result.equations or (), derivative, tidied=True
         )
@@ -401,7 +415,27 @@ def _line(
         answer=answer,
         notes=notes,
         raw=raw,
+        work=work_cell(shown_result),
+        key=shown_result.key[:KEY],
+        file=scope.files.get(shown_result.key, ""),
     )
+
+
+def verdict_of(record: Record, specs: Sequence[MetricSpec]) -> tuple[str, str]:
+    """Return what an answer is in words, and its class in the page's style."""
+    if not record.answered:
+        return record.status.word, "bad"
+    held, unknown = best_mark(specs, entry(record, specs).values)
+    if held is None:
+        return "undecided" if unknown else record.status.word, ""
+    return f"{held.mark} {held.title}", "good" if held is marked(specs)[0] else "close"
+
+
+def work_cell(record: Record) -> Cell:
+    """Return the work of a job in reference seconds; its wall time where work is not known."""
+    work = record.measured.work_s
+    seconds = record.measured.wall_s if work is None else work
+    return Cell(NOTHING if seconds is None else duration(seconds), seconds)
 
 
 NOTES = {

@@ -285,7 +285,7 @@ def leaderboard_table(board: Leaderboard, renderer: Renderer = "page") -> Table:
     machines.
     """
     shown = columns_of(board, renderer)
-    columns_that_stay = _most_telling(board, [column.key for column in shown])
+    most_telling = _most_telling(board, [column.key for column in shown])
     columns = [
         Column(
             column.head_of(renderer),
@@ -296,8 +296,8 @@ def leaderboard_table(board: Leaderboard, renderer: Renderer = "page") -> Table:
             column.spec,
             left=column.spec.kind == "label" if column.spec else column.left,
             wraps=column.spec.kind != "number" if column.spec else column.wraps,
-            more=column.key not in columns_that_stay,
-            further=column.further and len(shown) > AT_ONCE,
+            more=column.key not in most_telling[:ON_TELEPHONES],
+            further=column.key not in most_telling[:AT_ONCE],
         )
         for column in shown
     ]
@@ -334,12 +334,12 @@ def without_columns(table: Table, dropped: Callable[[Column, Sequence[Cell]], bo
 
 
 def _most_telling(board: Leaderboard, keys: Sequence[str]) -> list[str]:
-    """Choose the columns that fit on a telephone: who, how good, how often, how simple."""
+    """Order columns by what they say: who, how often right, how good, how simple, at what cost."""
     marks = [spec.name for spec in board.known if spec.mark]
     size = [board.weighs.name] if board.weighs else []
     part = ["done"] if grey_rows(board) else []
-    wanted = ["rank", "method", board.primary.name, *marks[:1], *part, *size, "time", "answers"]
-    return [key for key in dict.fromkeys(wanted) if key in keys][:ON_TELEPHONES]
+    wanted = ["rank", "method", *marks[:1], board.primary.name, *part, *size, "time", "answers"]
+    return [key for key in dict.fromkeys([*wanted, "interval", "causes", *keys]) if key in keys]
 
 
 ON_TELEPHONES = 5

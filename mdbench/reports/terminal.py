@@ -6,13 +6,16 @@ import math
 import re
 from collections import Counter
 from itertools import groupby
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from statistics import median
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
+from eqverdict.printers import tidied
 from mdbench.drawing.numbers import cleanest_first, duration, noise_name, percent
 from mdbench.errors import counted
-from mdbench.metrics.spec import MetricSpec, is_high
+from mdbench.metrics.spec import MetricSpec, is_high, raised, ranks
 from mdbench.records import ANSWERED, Record, Status
 from mdbench.reports.columns import SHOWN_APART, TERMINAL, columns_of
 from mdbench.reports.coverage import (
@@ -49,7 +52,7 @@ from mdbench.reports.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import rich.table
 
@@ -60,6 +63,9 @@ if TYPE_CHECKING:
 STYLES = {Status.OK: "green", Status.PARTIAL: "yellow"}
 NOTHING = "-"
 NAMES_SHOWN = 3
+_Case: TypeAlias = tuple[str, "float | None", str]
+_CASE: Callable[[Record], _Case] = attrgetter("system", "snr_db", "protocol")
+"""Gives the system, the noise level and the protocol of a record."""
 LEFT = ("method", "status", "found")
 """Columns of words; the others are of numbers."""
 
@@ -111,7 +117,7 @@ def run_table(
         "dataset": [_plain(record.dataset) for record in rows],
         "noise": [Cell(noise_name(record.snr_db)) for record in rows],
         "seed": [Cell(str(record.seed)) for record in rows],
-        "status": [Cell(record.status, style=STYLES.get(record.status, "red")) for record in rows],
+        "status": [_status(record) for record in rows],
         primary.title: [_primary(specs, record) for record in rows],
         "floor": [_floor(primary, record.floor) for record in rows],
         "found": [_mark(specs, record) for record in rows],
@@ -149,6 +155,10 @@ def run_table(
     return to_terminal(table, expand=cut, choices=choices if cut else ())
 
 
+def _status(record: Record) -> Cell:
+    return Cell(record.status.word, style=STYLES.get(record.status, "red"))
+
+
 def answers(records: Iterable[Record]) -> Text:
     """Write whole equations below each other, for a terminal that is too narrow for a column."""
     lines = Text()
@@ -157,7 +167,7 @@ def answers(records: Iterable[Record]) -> Text:
             continue
         lines.append(f"{printable(record.algorithm)} · {printable(record.dataset)}\n", "bold")
         for target, equation in zip(record.targets, record.equations, strict=True):
-            text = DECIMAL.sub(_rounded, equation)
+            text = tidied(DECIMAL.sub(_rounded, equation))
             lines.append(f"  {printable(target)} = {printable(text)}\n")
     return lines
 
@@ -212,6 +222,8 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
     shown = [primary, *marked(specs), *(spec for spec in others if spec.weighs)]
     marks = "".join(f"; {spec.mark}: {spec.title}" for spec in marked(specs))
     heads = [spec.mark or f"{spec.title}\n{spec.aggregate}" for spec in shown]
+    floors = _floors(rows)
+    unfit = sum(not ranks(floors[_CASE(record)], primary) for record in rows)
     lines = []
     for (algorithm, snr_db, conditions), group in groupby(
         rows, key=lambda r: (r.algorithm, r.snr_db, _conditions(r))
@@ -221,7 +233,8 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
         counts = Counter(job.status for job in jobs)
         causes = [f"{counts[s]} {s}" for s in Status if s is not Status.OK and counts[s]]
         outcomes = [outcome(job, specs) for job in jobs]
-        values = [aggregate(spec, *counted_values(outcomes, spec)) for spec in shown]
+        values = [aggregate(spec, *counted_values(outcomes, spec)) for spec in shown[1:]]
+        values.insert(0, aggregate(primary, _fit_scores(jobs, specs, floors), 0))
         lines.append(
             [
                 printable(algorithm),
@@ -240,14 +253,45 @@ def summary(records: Iterable[Record], specs: Sequence[MetricSpec] = ()) -> rich
             *[Column("noise")] * with_noise,
             *[Column("conditions", left=True, wraps=True, names=True)] * any(told_apart),
             *map(Column, ("jobs", "answers", *heads, "time\ntotal")),
-            Column("not ok", left=True, wraps=True, fills=True),
+            Column("not finished", left=True, wraps=True, fills=True),
         ],
         [[*map(Cell, line)] for line in lines],
-        caption=f"{primary.title}: failures rank last{marks}",
+        caption=f"{primary.title}: failures rank last{_of_unfit(unfit, len(rows))}{marks}",
     )
-    gone = ["time\ntotal", "jobs", *heads[:0:-1], "not ok"]
+    gone = ["time\ntotal", "jobs", *heads[:0:-1], "not finished"]
     choices = [gone[:number] for number in range(len(gone) + 1)]
     return to_terminal(table, expand=True, choices=choices)
+
+
+def _floors(records: Iterable[Record]) -> dict[_Case, float | None]:
+    """Return what the truth scores on each case."""
+    known: dict[_Case, list[float]] = {}
+    for record in records:
+        of_case = known.setdefault(_CASE(record), [])
+        of_case += [] if record.floor is None else [record.floor]
+    return {case: median(floors) if floors else None for case, floors in known.items()}
+
+
+def _fit_scores(
+    jobs: Iterable[Record], specs: Sequence[MetricSpec], floors: Mapping[_Case, float | None]
+) -> list[float | str]:
+    """Return the scores that the page's board has: of cases that rank methods, floors applied."""
+    primary = specs[0]
+    scores: list[float | str] = []
+    for job in jobs:
+        floor = floors[_CASE(job)]
+        if ranks(floor, primary):
+            own = floor if job.floor is None else job.floor
+            for score in counted_values([outcome(job, specs)], primary).values:
+                plain = isinstance(score, str) or not job.answered
+                scores.append(score if plain else raised(float(score), own, primary))
+    return scores
+
+
+def _of_unfit(count: int, jobs: int) -> str:
+    if not count:
+        return ""
+    return f", and it is of {jobs - count} of {jobs} jobs: of the others the truth scores no better"
 
 
 def _conditions(record: Record) -> tuple[str, ...]:
@@ -291,7 +335,7 @@ def printable(text: str) -> str:
 def _equations_or_reason(record: Record) -> Cell:
     if record.equations is None or not record.answered:
         return _plain(record.reason or NOTHING)
-    equations = (DECIMAL.sub(_rounded, equation) for equation in record.equations)
+    equations = (tidied(DECIMAL.sub(_rounded, equation)) for equation in record.equations)
     others = f" ({counted(n, 'alternative')})" if (n := len(record.alternatives)) else ""
     return _plain("; ".join(equations) + others)
 

@@ -1,7 +1,7 @@
 """Runs a plan: what is due is done by a backend, and every job leaves one record.
 
 A run plans, decides what is due, and keeps the results files; a backend does jobs and hands over
-their records (docs/adding-a-backend.md).  At the end a command of the user's may be given the
+their records (docs/extending.md).  At the end a command of the user's may be given the
 outcome: a program and its arguments, split as a POSIX shell would split them; no shell runs it.
 """
 

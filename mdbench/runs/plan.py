@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdbench import datatypes
+from mdbench import datatypes, methods
 from mdbench.data.noise import SNR_LEVELS_DB
 from mdbench.datatypes.base import Answer
 from mdbench.errors import (
@@ -114,8 +114,9 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
     study = options if isinstance(options, Study) else Study((options,))
     jobs: dict[JobSpec, None] = {}
     threads = 1
-    for number, grid in enumerate(study.grids):
+    for number, written in enumerate(study.grids):
         with study.named(number):
+            grid = _with_all_methods(written, catalog)
             asked = _jobs(grid, catalog)
             jobs |= dict.fromkeys(asked)
             _refuse_many(len(jobs))
@@ -138,6 +139,30 @@ def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
         whole.memory_total_mb,
         n_asking=max(filter(None, asking), default=None),
     )
+
+
+ALL_METHODS = "all"
+"""In place of a method: all that `methods_for` names."""
+
+
+def _with_all_methods(grid: RunOptions, catalog: Catalog) -> RunOptions:
+    if ALL_METHODS not in grid.algorithms:
+        return grid
+    named = [name for name in grid.algorithms if name != ALL_METHODS]
+    return replace(grid, algorithms=(*named, *methods_for(grid.data_type, catalog)))
+
+
+def methods_for(data_type: str, catalog: Catalog) -> list[str]:
+    """Return the methods for a data type that need nothing else: no model, and not the truth."""
+    known = methods.discover(catalog.workspace.algorithms)
+    return [
+        name
+        for name, method in known.items()
+        if isinstance(method, methods.Method)
+        and data_type in method.spec.data_types
+        and not method.spec.service
+        and "truth" not in method.spec.given
+    ]
 
 
 def _refuse_many(count: int) -> None:
@@ -378,6 +403,14 @@ def jobs_at_a_time(n_jobs: int | None, threads: int) -> int:
 
 MOST_DESCRIBED = 3
 """Datasets that are described."""
+
+
+def seed_remarks(study: Study) -> Iterator[str]:
+    """Yield a remark on `--seeds` with one number, which is a seed and not how many there are."""
+    for grid in study.grids:
+        if len(grid.seeds) == 1 and (seed := grid.seeds[0]):
+            several = f" {seed} seeds are: --seeds 0-{seed - 1}" * (seed > 1)
+            yield f"--seeds {seed} is one seed, number {seed}.{several}"
 
 
 def describe_own_data(plan: Plan) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Services: what is outside of a job's sandbox and may be asked while the job runs.
 
 A method may ask the service that its ``method.toml`` names below ``[access]``.  The core has none:
-they come in by the door `SERVICES` (docs/adding-a-service.md), language models among them.  Their
+they come in by the door `SERVICES` (docs/extending.md), language models among them.  Their
 options are options of a run; those of `Service.job_options` are in a job's key and its record.
 """
 

@@ -70,7 +70,7 @@ class RunOptions(CommonOptions, ServiceRunOptions):
     """Options of ``mdbench run``, one attribute each."""
 
     algorithms: tuple[str, ...] = field(
-        metadata=metadata("--algorithm NAME...", "Method; several allowed.", names)
+        metadata=metadata("--algorithm NAME...", "Method, or all; several allowed.", names)
     )
     data_type: str = field(metadata=metadata("--data-type NAME", "Kind of problem, e.g. ode."))
     datasets: tuple[str, ...] = option(

@@ -148,7 +148,10 @@ class DockerRuntime(Runtime):
     def missing(self) -> str:
         if self._images.has_local_base():
             return ""
-        return f"there is no base image for methods yet; {command('scripts/base-image')} makes one"
+        return (
+            "Docker runs here, and the image that containers of methods start from was not made "
+            f"yet: {command('scripts/base-image')} makes it"
+        )
 
     def identity(self, method: Method) -> dict[str, str]:
         try:

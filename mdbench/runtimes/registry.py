@@ -55,7 +55,7 @@ def open_runtime(
         runtime.close()
         raise
     if name == AUTOMATIC and on_line is not None:
-        on_line(f"Runtime: {runtime.name} ({enforcement.how}).")
+        on_line(f"Runtime: {runtime.name}, chosen by itself ({enforcement.how}).")
     return runtime
 
 
@@ -80,7 +80,10 @@ def _automatic(home: Path, on_line: Callable[[str], None] | None) -> Runtime:
             return docker
         docker.close()
     if on_line is not None:
-        on_line(f"Docker is not available; running in virtual environments. {reason}")
+        on_line(
+            f"Virtual environments are used, not Docker: {reason.rstrip('.')}. --runtime venv "
+            "keeps this choice when that changes; --runtime docker asks for containers."
+        )
     return _open("venv", home, on_line)
 
 

@@ -2,7 +2,7 @@
 
 The worker is the same: it makes the job's process, its sandbox and its end.  Only the job's process
 becomes the program, which has the protocol's streams as its standard ones, and the order of the job
-in the file `ORDER` of its folder (docs/other-languages.md).
+in the file `ORDER` of its folder (docs/adding-a-method.md).
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def test_the_file_gives_the_same_index(tmp_path: Path) -> None:
 
 
 def test_the_index_has_the_numbers_of_the_edition_s_page() -> None:
-    """Of ODEBench's 63 systems, by docs/edition-1.md."""
+    """Of ODEBench's 63 systems, by docs/results/edition-1.md."""
     methods = next(
         methods
         for suite, methods in EditionIndex.read(INDEX).suites.items()

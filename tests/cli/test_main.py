@@ -176,7 +176,7 @@ def test_run_ends_with_a_table_and_the_path(capsys: Output) -> None:
     line = ["run", "--algorithm", "zero", "--data-type", "ode", "--dataset", "rc-circuit"]
     assert main(line) == 0
     text = capsys.readouterr().out
-    assert "1/1 zero · rc-circuit  ok NMSE 1.0 nodes 1" in text
+    assert "1/1 zero · rc-circuit  finished NMSE 1.0 nodes 1" in text
     assert "Results: results/zero-ode.jsonl" in text
     assert main(line) == 0
     assert "1 of 1 job with a record already." in capsys.readouterr().out

@@ -62,7 +62,7 @@ def test_the_best_answer_is_shown_in_the_users_words(capsys: Output) -> None:
     assert main(["show"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("weight: near, NMSE ")
-    assert "dplace/dt = speed\ndspeed/dt = -1*place\n" in out
+    assert "dplace/dt = speed\ndspeed/dt = -place\n" in out
     assert "far" not in out
     assert main(["show", "weight", "--all", "--digits", "9"]) == 0
     out = capsys.readouterr().out

@@ -180,7 +180,7 @@ def test_the_first_page_has_each_verb_of_the_core_on_one_line(capsys: Output) ->
 def test_a_verb_of_a_group_is_typed_with_its_group(capsys: Output) -> None:
     for typed, verb in (
         ("fresh", "lab fresh"),
-        ("why-not", "lab why-not"),
+        ("identifiable", "lab identifiable"),
         ("lab-rivals", "lab rivals"),
         ("audit", "registry audit"),
     ):
@@ -213,8 +213,8 @@ def test_a_verb_says_what_it_does_and_which_options_may_be_given_several_times(v
     ("typed", "says"),
     [
         ("lab fresh --seed 1 --data-type a --data-type b", "Problems of a are not drawn."),
-        ("lab why-not rc-circuit --snr 20 --snr 10", "--snr was given 2 times."),
-        ("lab why-not rc-circuit --snr 20,10", "Invalid value for '--snr'"),
+        ("lab identifiable rc-circuit --snr 20 --snr 10", "--snr was given 2 times."),
+        ("lab identifiable rc-circuit --snr 20,10", "Invalid value for '--snr'"),
     ],
 )
 @pytest.mark.extension("laboratory")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import ROOT, add_method
+from harness import ROOT, add_method, section_of
 
 from mdbench import datatypes
 from mdbench.cli import main
@@ -54,7 +54,7 @@ def test_a_bad_file_of_sets_is_refused_by_file_and_key(
     assert words in str(caught.value)
 
 
-PAGE = (ROOT / "docs" / "adding-a-suite.md").read_text(encoding="utf-8")
+PAGE = section_of("extending.md", "Adding a suite")
 FILES = dict(re.findall(r"`(\S+\.toml)`:?\n\n```toml\n(.*?)```", PAGE, re.DOTALL))
 
 

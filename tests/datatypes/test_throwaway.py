@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from flavours import each_run, numpy_lock, open_flavour
-from harness import ROOT, HereRuntime, Quiet, add_method, execute, make_workspace, out_of_time
+from harness import (
+    HereRuntime,
+    Quiet,
+    add_method,
+    execute,
+    make_workspace,
+    out_of_time,
+    section_of,
+)
 
 from mdbench import datatypes
 from mdbench.cli.main import main
@@ -281,7 +289,7 @@ def test_clouds_with_a_loss_and_a_choice_of_their_own(
 def test_the_data_type_of_the_page_for_authors_works_as_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "adding-a-data-type.md").read_text(encoding="utf-8")
+    page = section_of("extending.md", "Adding a data type")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "kinds" / "pendulums").mkdir(parents=True)
     (tmp_path / "kinds" / "pendulums" / "data_type.py").write_text(code, encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from harness import ROOT, HereRuntime, add_method, make_workspace
+from harness import ROOT, HereRuntime, add_method, make_workspace, section_of
 
 from eqverdict.tree import CONSTANTS, FUNCTIONS
 from mdbench import worker
@@ -59,9 +59,8 @@ def test_shape_errors_name_what_the_author_returned(
         read_predictions(tmp_path / "a.npy", wanted, np.dtype(float), per_target=each)
 
 
-def code_of(page: str) -> list[str]:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+def code_of(title: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", section_of("extending.md", title), re.DOTALL)
 
 
 def test_a_runtime_of_one_s_own(tmp_path: Path) -> None:
@@ -74,7 +73,7 @@ def test_a_runtime_of_one_s_own(tmp_path: Path) -> None:
         "workspace": workspace,
         "results": tmp_path / "results",
     }
-    for code in code_of("adding-a-runtime.md"):
+    for code in code_of("Adding a runtime"):
         exec(code, scope)
     record = scope["record"]
     assert (record.status, record.runtime.name) == (Status.OK, "module")
@@ -107,7 +106,7 @@ def test_a_service_of_one_s_own(tmp_path: Path) -> None:
     add_method(workspace, "zero", HINTED)
     extension = tmp_path / "more" / "hints"
     extension.mkdir(parents=True)
-    (code,) = code_of("adding-a-service.md")
+    (code,) = code_of("Adding a service")
     (extension / "service.py").write_text(code, encoding="utf-8")
     named = "[mdbench.services]\nhints = hints.service:Hints\n"
     (extension / "entry_points.txt").write_text(named, encoding="utf-8")
@@ -157,7 +156,7 @@ def test_a_service_of_one_s_own(tmp_path: Path) -> None:
 def test_a_backend_of_one_s_own(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     add_method(workspace, "zero")
-    (code,) = code_of("adding-a-backend.md")
+    (code,) = code_of("Adding a backend")
     # The tests' own interpreter has what the method needs; nothing is built here.
     runtime = 'open_runtime("venv", workspace.home)'
     assert runtime in code

@@ -53,15 +53,27 @@ def test_the_table_of_methods_has_all_and_no_others() -> None:
 
 
 def test_the_table_of_the_readme_is_that_of_the_edition() -> None:
-    page = (ROOT / "docs" / "edition-1.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "results" / "edition-1.md").read_text(encoding="utf-8")
     table = page[page.index("<!-- best -->\n") :].partition("\n")[2].partition("<!-- end -->")[0]
     assert table.count("\n| ") > 5
     assert table in README
 
 
-@pytest.mark.parametrize("file", ["README.md", *sorted(p.name for p in ROOT.glob("docs/*.md"))])
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in (*ROOT.glob("docs/*.md"), *ROOT.glob("docs/results/*.md"))
+)
+MOST_PAGES = 40
+"""Pages; those of results (``docs/results``) and letters (``docs/authors``) are counted apart."""
+
+
+def test_there_are_as_many_pages_as_somebody_can_look_through() -> None:
+    assert len([*ROOT.glob("docs/*.md")]) <= MOST_PAGES
+
+
+@pytest.mark.parametrize("file", ["README.md", *PAGES])
 def test_links_lead_somewhere(file: str) -> None:
-    path = ROOT / file if file == "README.md" else ROOT / "docs" / file
+    path = ROOT / file
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
 

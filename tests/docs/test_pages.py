@@ -24,7 +24,10 @@ pytestmark = [pytest.mark.build, pytest.mark.slow]
 # Not a reason that a CI machine may have: .ci/run installs a browser.
 needs_browser = pytest.mark.skipif(PROGRAM is None, reason="no browser: apt install chromium")
 
-SEEN = ("index", "tutorial-data", "gallery", "api", "records", "results-ode", "search")
+SEEN = (
+    *("index", "tutorial-data", "results/gallery", "api", "records", "results/results-ode"),
+    "search",
+)
 LEAST_CONTRAST = 4.5
 CONTRAST = """
 (() => {
@@ -136,7 +139,7 @@ def test_pages_that_are_generated_are_whole(site: Path) -> None:
     table = (site / "methods.html").read_text(encoding="utf-8")
     for name in methods.discover(ROOT / "algorithms"):
         assert re.search(rf'\n<tr.*<td[^>]*><p><a .*<span class="pre">{name}</span>', table), name
-    numbers = (site / "published-numbers.html").read_text(encoding="utf-8")
+    numbers = (site / "results" / "published-numbers.html").read_text(encoding="utf-8")
     assert numbers.count("<tr") > 50
 
 

@@ -2,7 +2,7 @@
 
 The golden numbers were not made by this project's code: they come from the published pipeline
 built anew around pysindy's own ``CustomLibrary`` and ``STLSQ``, one setting at a time, with SymPy
-counting the nodes (docs/published-parity.md).
+counting the nodes (docs/results/published-parity.md).
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def test_the_command_states_what_changed(capsys: Output) -> None:
     assert main(["rescore", str(FILE), "--dry-run"]) == 0
     assert FILE.read_bytes() == lines
     text = capsys.readouterr().out
-    assert "zero · rc-circuit  ok -> invalid_output: its predictions contradict" in text
+    assert "zero · rc-circuit  finished -> invalid output: its predictions contradict" in text
     assert "results/zero-ode.jsonl: 2 of 3 records scored again, and 2 would change." in text
     assert "left as they are: 1, as under published predictions are scored" in text
     assert "changed: nmse 2, " in text

@@ -26,8 +26,8 @@ def test_without_an_engine_auto_is_venv_and_shows_why(tmp_path: Path) -> None:
     said: list[str] = []
     runtime = open_runtime("auto", tmp_path, said.append)
     assert runtime.name == "venv"
-    assert said[0].startswith("Docker is not available; running in virtual environments. No Docker")
-    assert said[1].startswith("Runtime: venv (")
+    assert said[0].startswith("Virtual environments are used, not Docker: No Docker")
+    assert said[1].startswith("Runtime: venv, chosen by itself (")
 
 
 @pytest.mark.usefixtures("no_engine")

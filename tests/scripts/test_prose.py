@@ -108,8 +108,7 @@ page = ["63 systems"]
 def page(tmp_path: Path) -> Path:
     file = tmp_path / "page.md"
     file.write_text(PAGE, encoding="utf-8")
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "not-results.toml").write_text(LIST, encoding="utf-8")
+    (tmp_path / "not-results.toml").write_text(LIST, encoding="utf-8")
     return file
 
 

@@ -204,7 +204,7 @@ def documents(script: ModuleType, tmp_path: Path) -> Path:
     write_table(rows, docs / "results" / "ode.csv")
     write_table(rows[:1], docs / "results" / "ode-other.csv")
     made = script.reference_of("ode", ones, Workspace.find(), docs / "results")
-    (docs / "results-ode.md").write_text(script.fill(PAGE, made), encoding="utf-8")
+    (docs / "results" / "results-ode.md").write_text(script.fill(PAGE, made), encoding="utf-8")
     return docs
 
 
@@ -218,7 +218,7 @@ def test_what_the_records_give_has_no_difference(script: ModuleType, documents: 
 def test_a_number_that_the_records_do_not_give_is_found(
     script: ModuleType, documents: Path
 ) -> None:
-    page = documents / "results-ode.md"
+    page = documents / "results" / "results-ode.md"
     text = page.read_text(encoding="utf-8")
     assert "| sindy § | 2 + 0 of 2 |" in text
     page.write_text(text.replace("| sindy § | 2 + 0 of 2 |", "| sindy § | 1 + 0 of 2 |"), "utf-8")
@@ -254,6 +254,7 @@ def test_what_has_no_records_and_what_is_no_table_are_said(
     ]
 
 
+PAGE_OF_WORK = "results/results-equal-work.md"
 WITH_NUMBERS = """# Equal work
 
 `sindy` identifies <!-- = equal-work method=sindy identified -->2<!-- / --> systems.
@@ -270,7 +271,7 @@ def packed(script: ModuleType, tmp_path: Path) -> Workspace:
     docs = tmp_path / "docs"
     (docs / "results").mkdir(parents=True)
     write_bundle(docs / "results", "equal-work", answers())
-    (docs / "results-equal-work.md").write_text(WITH_NUMBERS, encoding="utf-8")
+    (docs / "results" / "results-equal-work.md").write_text(WITH_NUMBERS, encoding="utf-8")
     script.write_page("equal-work", workspace)
     return workspace
 
@@ -279,7 +280,7 @@ def test_a_page_is_made_from_a_bundle(
     script: ModuleType, packed: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     docs = packed.root / "docs"
-    assert "| sindy | 2 + 0 of 2 |" in (docs / "results-equal-work.md").read_text("utf-8")
+    assert "| sindy | 2 + 0 of 2 |" in (packed.root / "docs" / PAGE_OF_WORK).read_text("utf-8")
     assert script.check(["equal-work"], packed) == 0
     table = (docs / "results" / "equal-work.csv").read_text("utf-8")
     assert table.count("\nsindy,ode,") == 2
@@ -289,9 +290,9 @@ def test_a_page_is_made_from_a_bundle(
 @pytest.mark.parametrize(
     ("file", "change", "says"),
     [
-        ("results-equal-work.md", ("-->2<!--", "-->3<!--"), "identified is 2, and the page has 3"),
-        ("results-equal-work.md", ("| sindy | 2 ", "| sindy | 1 "), "the block found is not"),
-        ("results-equal-work.md", ("systems.", "systems in 4 s."), "that no record gives"),
+        (PAGE_OF_WORK, ("-->2<!--", "-->3<!--"), "identified is 2, and the page has 3"),
+        (PAGE_OF_WORK, ("| sindy | 2 ", "| sindy | 1 "), "the block found is not"),
+        (PAGE_OF_WORK, ("systems.", "systems in 4 s."), "that no record gives"),
         ("results/equal-work.csv", ("sindy,", "sindi,"), "equal-work.csv is not what"),
     ],
 )

@@ -153,6 +153,12 @@ def make_workspace(tmp_path: Path, home: Path | None = None) -> Workspace:
     return Workspace(root, home or tmp_path / "home")
 
 
+def section_of(page: str, title: str) -> str:
+    """Return a section of the second level of a page of the documents."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
 def add_method(
     workspace: Workspace, name: str, adapter: str = ZERO, *, tuning: str = "none", more: str = ""
 ) -> Path:

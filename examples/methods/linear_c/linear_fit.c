@@ -1,4 +1,4 @@
-/* A linear fit: a method without Python, which speaks mdbench's protocol (docs/other-languages.md).
+/* A linear fit: a method without Python, which speaks mdbench's protocol (docs/adding-a-method.md).
  *
  * It reads its order from job.json and arrays from .npz files in its working directory, and answers
  * the host's messages on its standard streams, a line of JSON each.  C and libm are all it needs.

@@ -1,4 +1,4 @@
-# A linear fit: a method in R, which speaks mdbench's protocol (docs/other-languages.md).
+# A linear fit: a method in R, which speaks mdbench's protocol (docs/adding-a-method.md).
 # It needs the package jsonlite (on Debian and Ubuntu: apt install r-base-core r-cran-jsonlite).
 
 suppressPackageStartupMessages(library(jsonlite))

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from mdbench.cli.options import with_methods
+from mdbench.cli.options import Exit, with_methods
 from mdbench.cli.parameters import RESULTS, OfBudget, OfStudies, Places
 from mdbench.errors import UsageError
 
@@ -28,17 +28,29 @@ def report(
     json: Annotated[
         bool, typer.Option("--json", help="Print the leaderboards as JSON; a page only with --out.")
     ] = False,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write a site: scores, a page a problem and a page a method; a page only with "
+            "--out.",
+        ),
+    ] = None,
     study: OfStudies = None,
     budget: OfBudget = None,
 ) -> int:
-    """Compare methods: one HTML page that needs no network, or text."""
-    from mdbench.cli.report import write_report
+    """Compare methods: one HTML page that needs no network, or text, or a site."""
+    from mdbench.cli.report import write_report, write_results_site
     from mdbench.reports.classes import RecordFilter
 
     page = out if text or json else out or Path("report.html")
     console = Console(highlight=False, stderr=json)
     wanted = RecordFilter(study or (), budget)
     places = results or RESULTS
+    if site is not None:
+        write_results_site(places, site, console, title=title, wanted=wanted)
+        if not (out or text or json):
+            return Exit.DONE
     return write_report(places, page, console, title=title, text=text, json_=json, wanted=wanted)
 
 

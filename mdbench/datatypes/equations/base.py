@@ -186,7 +186,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         """Return the data of the first fit, and those that candidates are compared on.
 
         Under `strict` both are all that comes before the test: the rule of choice needs nothing
-        held out, and a third more data find more equations (docs/selection.md).
+        held out, and a third more data find more equations (docs/scoring.md).
         """
         if task.evidence is None:
             return super().fit_and_validation(task, tuning)

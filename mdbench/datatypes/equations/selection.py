@@ -1,7 +1,7 @@
 """The criteria by which a candidate is selected under `strict`, and the rule of selection.
 
 The choice uses only what a scientist would have, noisy data, and is made in a form in which noise
-is not differentiated.  docs/selection.md compares the rule with others.
+is not differentiated.  docs/scoring.md compares the rule with others.
 """
 
 from __future__ import annotations

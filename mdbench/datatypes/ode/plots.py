@@ -30,6 +30,8 @@ MARGIN = 0.15
 
 MARKS = 4
 """Signs of a method along a line."""
+PLANE = 2
+"""States of a system that has a phase plane."""
 MOST_LETTERS = 40
 """The most letters of the text at an axis."""
 
@@ -150,6 +152,8 @@ def trajectory_pictures(
         caption += "an initial condition that no method is given"
         caption += " (second picture)" * bool(answers)
     several = seen.u.shape[1] > 1
+    plane = seen.u.shape[1] == PLANE
+    caption += "; the last picture is the phase plane" * plane
     keys = [
         f'<span data-m="{escape(answer.method)}">'
         f'<svg class="m{answer.number % COLOURS} stroke" viewBox="0 0 34 8" '
@@ -164,6 +168,8 @@ def trajectory_pictures(
     if unseen is not None:
         title = f"Trajectory of {name} from the second initial condition"
         drawn.append(_picture(title, unseen, answers, 1, titles=titles))
+    if plane:
+        drawn.append(_phase_plane(name, seen, answers, first=first, titles=titles))
     return (
         f'<figure class="picture"><figcaption>{caption}.{"".join(keys)}</figcaption>'
         f'<div class="pair">{"".join(drawn)}</div></figure>'
@@ -181,10 +187,7 @@ def _picture(
 ) -> str:
     time, *names = titles or ("time", *(f"u{i}" for i in range(measured.u.shape[1])))
     t, u = measured.t, measured.u
-    low, high = float(u.min()), float(u.max())
-    margin = MARGIN * (high - low) or 1.0
-    y = Axis([low - margin, high + margin], log=False)
-    y.low, y.high = low - margin, high + margin
+    y = _axis(u)
     x = Axis([float(t[0]), float(t[-1])], log=False)
     x.high = float(t[-1])
     plot = Plot(title, x, y, (time, _shortened(names)))
@@ -218,6 +221,44 @@ def _picture(
         at = max(at, taken[-1] + 13) if taken else max(at, 40.0)
         taken.append(at)
         plot.text(LEFT + 5, at, names[i], "start", "halo")
+    return plot.render()
+
+
+def _axis(values: Array) -> Axis:
+    """Return the axis of measured states, with a margin."""
+    low, high = float(values.min()), float(values.max())
+    margin = MARGIN * (high - low) or 1.0
+    axis = Axis([low - margin, high + margin], log=False)
+    axis.low, axis.high = low - margin, high + margin
+    return axis
+
+
+def _phase_plane(
+    name: str,
+    measured: Trajectory,
+    answers: Sequence[AnswerTrajectories],
+    *,
+    first: int,
+    titles: Sequence[str],
+) -> str:
+    """Draw the second state over the first: the measured one, and those of answers."""
+    x, y = titles[1:] or ("u0", "u1")
+    plot = Plot(f"Phase plane of {name}", _axis(measured.u[:, 0]), _axis(measured.u[:, 1]), (x, y))
+    step = max(1, len(measured.t) // MOST_POINTS)
+    path = _path(plot, measured.u[::step, 0], measured.u[::step, 1])
+    plot.parts.append(f'<path class="measured" d="{path}"/>')
+    fine = max(1, (len(measured.t) - first) // MOST_POINTS)
+    for answer in answers:
+        states = answer.ways[0]
+        if states is None:
+            continue
+        color, dashed = answer.number % COLOURS, _dashed(answer, several=False)
+        path = _path(plot, states[::fine, 0], states[::fine, 1])
+        start = marker(answer.number, plot.at_x(states[0, 0]), plot.at_y(states[0, 1]), 3.4)
+        plot.parts.append(
+            f'<g class="m{color}" data-m="{escape(answer.method)}">'
+            f'<path class="line thin"{dashed} d="{path}"/>{start}</g>'
+        )
     return plot.render()
 
 
@@ -263,12 +304,14 @@ def _marks(plot: Plot, number: int, rank: int, times: Array, values: Array) -> l
 
 def _path(plot: Plot, times: Array, values: Array) -> str:
     """Join points by lines, as far as they lie inside the picture."""
-    y = plot.y
+    x, y = plot.x, plot.y
     parts: list[str] = []
     inside = False
-    for i, (t, v) in enumerate(zip(times, values, strict=True)):
-        now = y.low <= v <= y.high
-        after = i + 1 < len(values) and y.low <= values[i + 1] <= y.high
+    within = (y.low <= values) & (values <= y.high)
+    if isinstance(x, Axis):
+        within &= (x.low <= times) & (times <= x.high)
+    for i, (t, v, now) in enumerate(zip(times, values, within, strict=True)):
+        after = i + 1 < len(values) and within[i + 1]
         if now or inside or after:  # with one point outside, so that a line leaves the picture
             joined = parts and (inside or now)
             parts.append(f"{'L' if joined else 'M'}{plot.at_x(float(t)):.1f} {plot.at_y(v):.1f}")

@@ -82,9 +82,11 @@ def surface_pictures(
             continue
         distance = np.asarray(tree.query(drawn[0])[0]) / diagonal
         panels.append(_panel(f"{who}: {scientific(number)}", drawn, distance, low, sides))
+    ends = zip("xyz", low, low + sides, strict=True)
+    ranges = ", ".join(f"{name} from {start:.3g} to {end:.3g}" for name, start, end in ends)
     caption = (
-        "The surfaces from two sides. Each axis is scaled so that the truth fills a cube, and what "
-        "lies well beyond is not drawn. Colours are the distance from the truth, as a share of the "
+        f"The surfaces from two sides, in the box of the truth: {ranges}. What lies well beyond is "
+        "not drawn. Colours are the distance from the truth, as a share of the "
         "diagonal of its box. Numbers are Chamfer distances; the truth’s is that of two drawings "
         "of its own points."
     )
@@ -108,10 +110,7 @@ def view(
     side
         From where it is looked at, in degrees.
     """
-    turn, rise = np.deg2rad(side)
-    right = np.array([-np.sin(turn), np.cos(turn), 0.0])
-    back = np.array([np.cos(turn) * np.cos(rise), np.sin(turn) * np.cos(rise), np.sin(rise)])
-    up = np.cross(back, right)
+    right, up, back = _directions(side)
     light = back + 0.5 * up - 0.4 * right
     light /= np.linalg.norm(light)
     bright = np.where(normals.any(axis=1), np.abs(normals @ light), 1.0)
@@ -134,6 +133,44 @@ def view(
             depth[row, column] = here[nearer]
             picture[row, column] = numbers[last][nearer]
     return picture
+
+
+def _directions(side: tuple[float, float]) -> tuple[Array, Array, Array]:
+    """Return the directions to the right, upwards and towards who looks, each of shape (3,)."""
+    turn, rise = np.deg2rad(side)
+    right = np.array([-np.sin(turn), np.cos(turn), 0.0])
+    back = np.array([np.cos(turn) * np.cos(rise), np.sin(turn) * np.cos(rise), np.sin(rise)])
+    return right, np.cross(back, right), back
+
+
+def _box(left: float, side: tuple[float, float]) -> str:
+    """Draw the edges of the box below and behind what is drawn, with the names of the axes."""
+    right, up, back = _directions(side)
+    scale = _MARGIN * SIZE / 2 / np.sqrt(3)
+    near_x, near_y = (float(sign) for sign in np.sign(back[:2]))
+
+    def at(*corner: float) -> tuple[float, float]:
+        point = np.array(corner)
+        x = left + SIZE / 2 + scale * float(point @ right)
+        return x, 18 + SIZE / 2 - scale * float(point @ up)
+
+    corners = [(x, y) for x in (-1.0, 1.0) for y in (-1.0, 1.0)]
+    leftmost = min(corners, key=lambda corner: at(*corner, 0.0)[0])
+    edges = [
+        ("x", at(-1, near_y, -1), at(1, near_y, -1)),
+        ("y", at(near_x, -1, -1), at(near_x, 1, -1)),
+        ("z", at(*leftmost, -1.0), at(*leftmost, 1.0)),
+        ("", at(-near_x, -1, -1), at(-near_x, 1, -1)),
+        ("", at(-1, -near_y, -1), at(1, -near_y, -1)),
+    ]
+    path = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for _, (a, b), (c, d) in edges)
+    names = "".join(
+        f'<text class="label" x="{(a + c) / 2 - 6 * (name == "z"):.1f}" '
+        f'y="{(b + d) / 2 + 10 * (name != "z"):.1f}" text-anchor="middle">{name}</text>'
+        for name, (a, b), (c, d) in edges
+        if name
+    )
+    return f'<path class="axis" d="{path}"/>{names}'
 
 
 def _last(places: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -211,7 +248,7 @@ def _panel(
         steps = np.clip((share * _STEPS), 0, _STEPS - 1).astype(np.intp)
     scaled = 2 * (points - low) / sides - 1
     pictures = [
-        f'<image x="{i * SIZE}" y="18" width="{SIZE}" height="{SIZE}" '
+        f'{_box(i * SIZE, side)}<image x="{i * SIZE}" y="18" width="{SIZE}" height="{SIZE}" '
         f'href="{png_uri(view(scaled, normals, steps, side), _palette(), _STEPS * _SHADES)}"/>'
         for i, side in enumerate(_SIDES)
     ]

@@ -105,7 +105,7 @@ class _Printer:
         _print(f"{job} ...")
 
     def job_ended(self, job: JobSpec, record: Record) -> None:
-        _print(f"{job}: {record.status} {record.reason}")
+        _print(f"{job}: {record.status.word} {record.reason}")
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ def outcome_of(before: Record, job: RerunJob, after: Record) -> tuple[Outcome, s
             return "undecided", f"the method here has another {part}"
     ended = (before.cut_off or after.cut_off) and _share_used(after) >= _HALF
     if before.answered != after.answered and not ended:
-        return "different", f"{before.status} in the bundle, {after.status} here"
+        return "different", f"{before.status.word} in the bundle, {after.status.word} here"
     if not job.repeatable or agreed.sameness is Agreement.CHAOTIC:
         return "undecided", "the method's answers differ from run to run"
     return ("undecided", "the job was ended by its limit") if ended else ("different", _OTHER)
@@ -199,7 +199,7 @@ def _why_it_decides_nothing(after: Record) -> str:
     """Return why not even an equal result would prove anything; empty where it would."""
     if after.llm is not None:
         return "its language model answers from the bundle's own log"
-    return "" if after.attempted else f"the job could not be run: {after.status}"
+    return "" if after.attempted else f"the job could not be run: {after.status.word}"
 
 
 def draw_text(bundle_sha256: str) -> bytes:

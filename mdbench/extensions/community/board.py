@@ -182,7 +182,7 @@ def _in_words(judged: JudgedRecord) -> str:
     record = judged.record
     name, score = next(iter(record.metrics.items()), ("", None))
     text = f"{name} {score:.3g}" if isinstance(score, float) else ""
-    return ", ".join(filter(None, [str(record.status), text, str(judged.trust), judged.reason]))
+    return ", ".join(filter(None, [record.status.word, text, str(judged.trust), judged.reason]))
 
 
 def name_of(record: Record) -> str:

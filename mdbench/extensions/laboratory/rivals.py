@@ -67,11 +67,13 @@ def show_rivals(
             "Give results of --data-type ode.",
         )
     lines, failed = [], False
-    for (system, snr_db), (answers, specs) in trajectories.items():
+    for number, ((system, snr_db), (answers, specs)) in enumerate(trajectories.items(), start=1):
         answer = answers[0]
         noise = "" if snr_db is None else f", {noise_name(snr_db)}"
+        doing = f"{number} of {counted(len(trajectories), 'answer')}: {escape(system)}{noise} ..."
         try:
-            certainty = certainty_of_record(answer, catalog, seconds, places)
+            with console.status(doing):
+                certainty = certainty_of_record(answer, catalog, seconds, places)
         except AnswerError as error:
             failed = True
             certainty, reason = None, error.message

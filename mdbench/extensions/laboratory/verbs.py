@@ -1,9 +1,11 @@
-"""The options of ``mdbench lab fresh``, ``truths``, ``rivals``, ``why-not`` and ``similarity``."""
+"""The options of the verbs of ``mdbench lab``."""
 
 from __future__ import annotations
 
+import sys
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -56,7 +58,7 @@ def fresh(
     )
 
 
-def why_not(
+def identifiable(
     datasets: Annotated[
         list[str], typer.Argument(metavar="DATASET", help="Names of systems or fields; globs too.")
     ],
@@ -70,6 +72,15 @@ def why_not(
 
     console = Console(highlight=False, stderr=json)
     return explain(datasets, snr, console, json_=json)
+
+
+@wraps(identifiable)
+def why_not(**values: Any) -> int:  # noqa: D103 - below
+    print("mdbench lab why-not has a new name: mdbench lab identifiable", file=sys.stderr)
+    return identifiable(**values)
+
+
+why_not.__doc__ = "The earlier name of identifiable."
 
 
 def similarity(

@@ -72,7 +72,8 @@ def show_transcripts(
         for transcript in transcripts(results, folders_of(found.values()), limits):
             count += 1
             console.print(
-                f"[bold]{escape(transcript.title)}[/]: {transcript.record.status}", soft_wrap=True
+                f"[bold]{escape(transcript.title)}[/]: {transcript.record.status.word}",
+                soft_wrap=True,
             )
             # Not through the console, which would wrap.
             print("\n".join(transcript_lines(transcript)), end="\n\n")

@@ -5,7 +5,7 @@
   const statuses = (names) => new Set(names.map((name) => data.statuses.indexOf(name)));
   const ANSWERED = statuses(data.answered), SILENT = statuses(data.silent);
   const CUT_OFF = statuses(["timeout", "partial"]);
-  const NOTHING = "–", NO_ANSWER = "none", ALARM = "\u00a0⚠", CUT = "\u00a0†", ENDLESS = 1e300;
+  const NO_ANSWER = "none", ALARM = "\u00a0⚠", CUT = "\u00a0†", ENDLESS = 1e300;
   const ABSENT = "";  // of a job that is not judged by a metric
 
   // Numbers as text: the same as numbers.py.
@@ -341,38 +341,6 @@
       ? `Values that the scorer could not decide; shares count them as not reached, means not at all: ${undecided}.` : "";
   };
 
-  // Tables are sorted by a click on a column's head; what has no value comes last, and methods that
-  // are not compared stay behind those that are.
-  const valueOf = (row, column) => {
-    const cell = row.cells[column], given = cell.dataset.v;
-    if (given === undefined) return cell.textContent.trim() || null;
-    return given === "inf" ? Infinity : given === "-inf" ? -Infinity : given !== "" && !isNaN(given) ? Number(given) : given;
-  };
-  const empty = (value) => value === null || value === NOTHING;
-  const sort = (table, column, direction) => {
-    const rows = [...table.tBodies[0].rows].map((row) => [valueOf(row, column), row]);
-    rows.sort(([a, one], [b, other]) => (one.dataset.g ?? 0) - (other.dataset.g ?? 0) || (empty(a) || empty(b) ? empty(a) - empty(b)
-      : direction * (typeof a === "number" && typeof b === "number" ? (a === b ? 0 : a - b)
-        : String(a).localeCompare(String(b)))));
-    table.tBodies[0].append(...rows.map(([, row]) => row));
-    [...table.tHead.rows[0].cells].forEach((head, i) => {
-      if (i === column) head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
-      else head.removeAttribute("aria-sort");
-    });
-  };
-  const prepare = (part) => {
-    for (const table of part.querySelectorAll("table.sortable"))
-      [...table.tHead.rows[0].cells].forEach((head, column) => {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.append(...head.childNodes);
-        head.append(button);
-        button.addEventListener("click", () =>
-          sort(table, column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1));
-      });
-    for (const button of part.querySelectorAll("button.copy")) button.hidden = false;
-  };
-  prepare(document);
 
   // Parts of a large page are packed until they are opened.
   const unpack = async (text) => {
@@ -396,17 +364,6 @@
     filter(details);
     await Promise.all(inner.map(fill));
   };
-  // What is wider than its place is scrolled with the keys, too.
-  const reachable = (part) => {
-    for (const each of part.querySelectorAll(".scroll, td.eqs, td .eq, td code")) {
-      const wide = each.scrollWidth > each.clientWidth || each.scrollHeight > each.clientHeight;
-      const scrolls = getComputedStyle(each).overflowX === "auto";
-      if (wide && scrolls) each.tabIndex = 0;
-      else each.removeAttribute("tabindex");
-    }
-  };
-  reachable(document);
-  addEventListener("resize", () => reachable(document));
   document.addEventListener("toggle", ({target}) => {
     if (target.open) fill(target).then(() => reachable(target));
   }, true);
@@ -525,7 +482,7 @@
   form.addEventListener("change", remember);
   form.addEventListener("reset", () => setTimeout(remember));
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.hidden = false;
+  form.hidden = "idle" in form.dataset;
   for (const select of selects) select.value = "";  // browsers remember what was chosen before a reload
   reopen();
 
@@ -548,26 +505,5 @@
       text.previousElementSibling.removeAttribute("hidden");
       text.remove();
     }
-  });
-
-  // Code is copied; where the browser does not let a page do it, it is selected for Ctrl+C.
-  document.addEventListener("click", async (event) => {
-    const button = event.target.closest("button.copy");
-    if (!button) return;
-    const code = document.getElementById(button.dataset.of), label = button.dataset.label ??= button.textContent;
-    let text = "copied";
-    try {
-      await navigator.clipboard.writeText(code.textContent);
-    } catch {
-      const range = document.createRange();
-      range.selectNodeContents(code);
-      getSelection().removeAllRanges();
-      getSelection().addRange(range);
-      let done = false;
-      try { done = document.execCommand("copy"); } catch { /* it stays selected */ }
-      if (!done) text = "selected: press Ctrl+C";
-    }
-    button.textContent = text;
-    setTimeout(() => { button.textContent = label; }, 3000);
   });
 })();

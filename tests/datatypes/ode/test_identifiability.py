@@ -137,22 +137,22 @@ def test_three_more_trajectories_say_more_of_each_constant(name: str) -> None:
 
 @pytest.mark.extension("laboratory")
 def test_the_verb_names_the_rival(capsys: Output) -> None:
-    assert main(["lab", "why-not", "rc-circuit", "--snr", "10"]) == 0
+    assert main(["lab", "identifiable", "rc-circuit", "--snr", "10"]) == 0
     shown = capsys.readouterr().out
     assert "rc-circuit cannot be identified at 10 dB." in shown
     assert "is about as likely: misfit 4.3, and 10 are needed." in shown
     assert "Without the term 1 of u0', u0' = " in shown
     assert "in the term 1 of u0'." in shown
-    assert main(["lab", "why-not", "rc-circuit", "--snr", "60"]) == 0
+    assert main(["lab", "identifiable", "rc-circuit", "--snr", "60"]) == 0
     assert "rc-circuit can be identified at 60 dB." in capsys.readouterr().out
 
 
 @pytest.mark.extension("laboratory")
 def test_the_verb_has_json(capsys: Output) -> None:
-    assert main(["lab", "why-not", "rc-*", "--snr", "20", "--json"]) == 0
+    assert main(["lab", "identifiable", "rc-*", "--snr", "20", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["dataset"] for each in found] == ["rc-circuit", "rc-circuit-non-linear-resistor"]
-    assert main(["lab", "why-not", "rc-circuit+*", "--snr", "20", "--json"]) == 0
+    assert main(["lab", "identifiable", "rc-circuit+*", "--snr", "20", "--json"]) == 0
     (several,) = json.loads(capsys.readouterr().out)
     assert several["dataset"] == "rc-circuit+trajectories=4"
     assert several["limits"]["half"] < found[0]["limits"]["half"] - 5
@@ -174,12 +174,12 @@ def test_the_verb_has_json(capsys: Output) -> None:
 def test_the_verb_refuses_what_it_does_not_know(
     capsys: Output, arguments: list[str], wanted: str
 ) -> None:
-    assert main(["lab", "why-not", *arguments]) == 2
+    assert main(["lab", "identifiable", *arguments]) == 2
     assert wanted in capsys.readouterr().err
 
 
 def test_the_page_has_the_counts_of_the_file() -> None:
-    page = (Workspace.find().root / "docs" / "identifiability.md").read_text(encoding="utf-8")
+    page = (Workspace.find().root / "docs" / "scoring.md").read_text(encoding="utf-8")
     known = all_findings("ode")
     for level in (40, 30, 20, 10):
         cells = []
@@ -206,8 +206,9 @@ def test_a_leaderboard_says_what_the_noise_allows() -> None:
 def test_the_report_marks_what_noise_hides(command_line: Workspace, tmp_path: Path) -> None:
     asked = ["--data-type", "ode", "--dataset", "rc-circuit,sir-infection", "--snr", "20"]
     folder = tmp_path / "results"
-    add_method(command_line, "zero")
-    assert main(["run", "--algorithm", "zero", *asked, "--result-dir", str(folder)]) == 0
+    for name in ("zero", "truth"):  # a table of methods and systems has two of each
+        add_method(command_line, name)
+        assert main(["run", "--algorithm", name, *asked, "--result-dir", str(folder)]) == 0
     page = tmp_path / "report.html"
     assert main(["report", str(folder), "--out", str(page)]) == 0
     shown = page.read_text(encoding="utf-8")

@@ -63,7 +63,7 @@ def test_both_ways_are_drawn_side_by_side() -> None:
     html = trajectory_pictures("ring", seen, unseen, found)
     ET.fromstring(html)
     assert "&lt;a&gt;: R² 0.990 and 0.500" in html
-    first, second = re.findall(r'<svg class="plot".*?</svg>', html, re.DOTALL)
+    first, second, plane = re.findall(r'<svg class="plot".*?</svg>', html, re.DOTALL)
     assert [len(lines(svg)) for svg in (first, second)] == [4, 2]
     # The test window begins four fifths of the way; the second run at the axis.
     left, right = 58, 480 - 12
@@ -71,8 +71,14 @@ def test_both_ways_are_drawn_side_by_side() -> None:
     assert lines(second)[0][0][0] == left
     assert ">test<" in first
     assert ">test<" not in second
+    # A circle in the phase plane: the second state over the first, from where the test begins.
+    assert "Phase plane of ring" in plane
+    assert len(lines(plane)) == 2
+    points = np.array(lines(plane)[0])
+    centre = (points.max(axis=0) + points.min(axis=0)) / 2
+    assert (points[:, 0] < centre[0]).any()
     only = trajectory_pictures("ring", seen, None, [])
-    assert only.count('<svg class="plot"') == 1
+    assert only.count('<svg class="plot"') == 2
     ET.fromstring(only)
 
 
@@ -83,7 +89,7 @@ def test_states_differ_by_their_dashes_and_axes_have_their_names() -> None:
         AnswerTrajectories("b", 3, "", [seen.u[120:]]),
     ]
     html = trajectory_pictures("ring", seen, None, found, titles=("time (h)", "prey (1/m²)", "<b>"))
-    (svg,) = re.findall(r'<svg class="plot".*?</svg>', html, re.DOTALL)
+    svg, _ = re.findall(r'<svg class="plot".*?</svg>', html, re.DOTALL)
     drawn = re.findall(r'<path class="(?:measured|line thin)"([^>]*?) d=', svg)
     assert len(drawn) == 6
     assert len(set(drawn)) == 2  # each state has its own, in grey and in each method's colour
@@ -99,7 +105,7 @@ def test_a_line_that_leaves_the_picture_is_cut_there() -> None:
     away = seen.u[120:].copy()
     away[5:10] = 1e6
     away[20:] = -1e6
-    (first, _) = lines(
+    (first, _, _) = lines(
         trajectory_pictures("ring", seen, None, [AnswerTrajectories("a", 0, "", [away])])
     )
     whole = seen.t[120:]

@@ -79,7 +79,7 @@ def test_replies_that_are_none_end_in_the_right_status(
         assert all("no chat completion" in known(reason) for reason in reasons.values())
 
 
-PAGE = ROOT / "docs" / "language-model-answers.md"
+PAGE = ROOT / "docs" / "results" / "language-model-answers.md"
 
 
 def test_the_page_of_answers_has_each_mode_and_no_job_failed_by_a_server() -> None:
