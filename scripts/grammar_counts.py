@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from eqverdict.errors import EquationError
 from eqverdict.grammar import read
-from mdbench.datatypes.equations.counted import Counting
+from mdbench.datatypes.equations.counted import Counting, half_decade
 from mdbench.datatypes.ode.systems import read_system as read_ode
 from mdbench.datatypes.pde.systems import derivative_names
 from mdbench.datatypes.pde.systems import read_system as read_pde
@@ -96,16 +96,19 @@ def laws() -> Iterator[tuple[str, Table]]:
 
 
 def systems() -> Iterator[tuple[str, Table]]:
-    """Yield the tables of the suites of systems."""
+    """Yield the tables of the suites of systems, but for those that were written here."""
     folder = DATASETS / "ode"
     for suite, where in (
         ("odebench", folder),
-        *((name, folder / name) for name in ("dysts", "llm-ode", "modelling", "dev")),
+        *((name, folder / name) for name in ("dysts", "llm-ode")),
     ):
         table = Table(f"datasets/ode, {suite}")
         for path in sorted(where.glob("*.toml")):
             system = read_ode(path)
             table.more["equations"][str(min(system.dim, 4))] += 1
+            for value in (x for start in system.initial_conditions for x in start if x):
+                if (half := half_decade(value)) is not None:
+                    table.more["starts"][f"{'-' if value < 0 else '+'} {half}"] += 1
             for own, text in zip(system.variables, system.truth, strict=True):
                 states = set(system.variables)
                 table.equation(

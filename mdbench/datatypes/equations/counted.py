@@ -7,21 +7,23 @@ goes from the whole to its parts: a part is chosen with the share that it has in
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from eqverdict.atoms import monomial_text
+from eqverdict.expand import expand
 from eqverdict.tree import ALIASES, Call, Chain, Negation, Node, Power, Variable
 from mdbench.datatypes.equations.files import fresh_number
-from mdbench.errors import DataError
+from eqverdict.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
 
@@ -132,10 +134,8 @@ class Counting:
                     self._count(argument, inside)
 
     def _count_number(self, node: Node) -> None:
-        if node.constant is not None and node.constant:
-            half = round(2 * math.log10(abs(float(node.constant))))
-            if _HALVES[0] <= half <= _HALVES[1]:
-                self.counts.add("size of a number", str(half))
+        if node.constant is not None and (half := half_decade(float(node.constant))) is not None:
+            self.counts.add("size of a number", str(half))
 
     def _factors(self, node: Node) -> tuple[bool, list[Node], list[Node]]:
         """Part a product: whether it has a number, what is above its bar, and what is below."""
@@ -155,6 +155,17 @@ class Counting:
                     above, below = above + over, below + under
                 return scaled, above, below
         return False, [node], []
+
+
+def half_decade(number: float) -> int | None:
+    """Return the half of a decade of a number from 0.01 to 100, without its sign; None of others."""
+    half = round(2 * math.log10(abs(number))) if number and math.isfinite(number) else _HALVES[1] + 1
+    return half if _HALVES[0] <= half <= _HALVES[1] else None
+
+
+def of_half_decade(half: int, generator: np.random.Generator) -> str:
+    """Draw a number from a half of a decade."""
+    return fresh_number(generator, 10 ** (half / 2 - 0.25), 10 ** (half / 2 + 0.25))
 
 
 def _terms(node: Node) -> Iterator[tuple[str, Node]]:
@@ -225,12 +236,22 @@ class Grammar:
         str
             Its text, in the grammar of answers.
         """
-        return _Draw(self, generator, leaves).part(WHOLE, 0)
+        text = _Draw(self, generator, leaves).part(WHOLE, 0)
+        return text[1:-1].removeprefix("+ ") if _is_sum(text) else text
 
     def pick(self, context: str, generator: np.random.Generator) -> str:
         """Draw a part for a context."""
         parts = self.shares[context]
         return str(generator.choice(list(parts), p=list(parts.values())))
+
+
+def _is_sum(text: str) -> bool:
+    """Whether a text is one sum in brackets."""
+    return text[:2] in {"(+", "(-"} and text.find(")") == len(text) - 1
+
+
+def _is_number(text: str) -> bool:
+    return not set(text) - set("0123456789.e+-")
 
 
 @dataclass(frozen=True)
@@ -242,13 +263,29 @@ class _Draw:
     def part(self, context: str, depth: int) -> str:
         """Draw what stands in a context, with brackets where it needs them."""
         kind = self._kind(context, depth)
-        if kind == _NUMBER:
-            return self.number()
-        text = self._of_kind(kind, depth + 1)
+        return self.number() if kind == _NUMBER else self._scaled(kind, context, depth)
+
+    def _scaled(self, kind: str, context: str, depth: int) -> str:
+        """Draw a part that is no number, with a number before it or none."""
+        if kind == "ratio":
+            above = self.part("above a bar", depth + 1)
+            text = f"({above}/({self.part('below a bar', depth + 1)}))"
+            if _is_number(above):
+                return text
+        else:
+            text = self._of_kind(kind, depth + 1)
         scaled = self.grammar.shares.get(context + _COEFFICIENT, {}).get("yes", 0.0)
-        if self.generator.random() < scaled:
-            text = f"{self.number()}*{text}"
-        return text
+        return f"{self.number()}*{text}" if self.generator.random() < scaled else text
+
+    def _terms(self, number: int, depth: int) -> Iterator[str]:
+        """Draw the terms of a sum, at most one of them a number."""
+        constant = False
+        for _ in range(number):
+            kind = self._kind("a sum", depth)
+            while kind == _NUMBER and constant:
+                kind = self._kind("a sum", 0)
+            constant |= kind == _NUMBER
+            yield self.number() if kind == _NUMBER else self._scaled(kind, "a sum", depth)
 
     def _kind(self, context: str, depth: int) -> str:
         known = self.grammar.shares
@@ -264,15 +301,14 @@ class _Draw:
         name, _, rest = kind.partition(" of ")
         if kind.startswith("@"):
             return self.leaves(kind)
-        if kind == "ratio":
-            return f"({self.part('above a bar', depth)}/({self.part('below a bar', depth)}))"
         if name == "product":
             parts = [self.part("a product", depth) for _ in range(int(rest))]
             return "*".join(f"({part})" for part in parts)
         if name == "sum":
-            terms = [self.part("a sum", depth) for _ in range(int(rest))]
+            terms = list(self._terms(int(rest), depth))
             signs = [self.grammar.pick("sign of a term", self.generator) for _ in terms]
-            return "(" + " ".join(f"{s} {t}" for s, t in zip(signs, terms, strict=True)) + ")"
+            text = " ".join(f"{s} {t}" for s, t in zip(signs, terms, strict=True))
+            return f"({text.removeprefix('+ ')})"
         if kind.startswith("power"):
             return self._power(kind.removeprefix("power "), depth)
         count = 2 if kind in {"max", "min"} else 1
@@ -289,7 +325,7 @@ class _Draw:
     def number(self) -> str:
         """Draw a constant."""
         half = int(self.grammar.pick("size of a number", self.generator))
-        return fresh_number(self.generator, 10 ** (half / 2 - 0.25), 10 ** (half / 2 + 0.25))
+        return of_half_decade(half, self.generator)
 
 
 @lru_cache(maxsize=1)
@@ -299,28 +335,63 @@ def counted() -> dict[str, dict[str, Any]]:
     return dict(json.loads(text)["kinds"])
 
 
-def quotas(shares: Mapping[Any, float], count: int) -> list[Any]:
-    """Return how many problems are of each size: the nearest whole numbers to the shares.
+def drawn(
+    grammar: Grammar, generator: np.random.Generator, variables: Sequence[str]
+) -> str | None:
+    """Draw an equation of ``@x`` in which each variable stands at least once.
 
-    By largest remainders, so that they add up; in the order of the sizes, one after the other.
+    Returns
+    -------
+    str or None
+        None where it has fewer places than there are variables.
+    """
+    text = grammar.draw(generator, lambda _: "{}")
+    number = text.count("{}")
+    if number < len(variables):
+        return None
+    more = generator.choice(list(variables), number - len(variables))
+    names = [*variables, *(str(name) for name in more)]
+    return plain(text.format(*(names[i] for i in generator.permutation(number))))
+
+
+def plain(text: str) -> str:
+    """Write an equation without brackets that it does not need."""
+    with PARSER_LOCK:
+        return ast.unparse(ast.parse(text, mode="eval"))
+
+
+def shares_of(kind: str, what: str) -> dict[str, float]:
+    """Return how often something is counted of the problems of a kind, by collection alike."""
+    total: Counter[str] = Counter()
+    for table in counted()[kind].values():
+        number = sum(table.get(what, {}).values())
+        for name, count in table.get(what, {}).items():
+            total[name] += count / number
+    return {name: share / total.total() for name, share in sorted(total.items())}
+
+
+def by_quota(shares: Mapping[str, float], count: int) -> list[str]:
+    """Return a size for each of so many problems, so that any first of them have the shares.
+
+    Each is the size that is behind its share most, so that problem 7 is the same of 10 and of 100
+    (the quota method of Balinski and Young, 1975, without its upper bound).
+    """
+    drawn: Counter[str] = Counter()
+    order = []
+    for number in range(1, count + 1):
+        size = max(shares, key=lambda name: (number * shares[name] - drawn[name], name))
+        drawn[size] += 1
+        order.append(size)
+    return order
+
+
+def terms_of(text: str, names: Sequence[str]) -> list[str]:
+    """Return the terms of an equation, multiplied out.
 
     Raises
     ------
-    DataError
-        If there are no shares.
+    EquationError
+        If it cannot be multiplied out.
     """
-    total = sum(shares.values())
-    if not total:
-        raise DataError("There are no shares to draw by.")
-    exact = {size: count * share / total for size, share in shares.items()}
-    whole = {size: int(number) for size, number in exact.items()}
-    missing = count - sum(whole.values())
-    by_remainder = sorted(exact, key=lambda size: (whole[size] - exact[size], str(size)))
-    for size in by_remainder[:missing]:
-        whole[size] += 1
-    # Sizes take turns, so that the first problems of any number have the shares, too.
-    order = sorted(
-        ((turn + 0.5) / whole[size], str(size), size) for size in whole for turn in range(whole[size])
-    )
-    assert all(a <= b for a, b in pairwise(order))  # noqa: S101 - sorted
-    return [size for _, _, size in order]
+    terms = expand(text, tuple(names))
+    return [monomial_text(monomial, coefficient) for monomial, coefficient in terms.items()]
