@@ -38,6 +38,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DATASETS = ROOT / "datasets"
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 FILE = ROOT / "mdbench/datatypes/equations/grammar-2.json"
+_LARGEST = 4
+"""Equations of the largest systems that are drawn."""
 TEXTBOOKS = tomllib.loads((ROOT / "scripts/textbook_equations.toml").read_text(encoding="utf-8"))
 LISTS = {
     "copasi": ("system", "rate laws of COPASI (python-copasi 4.48.311)"),
@@ -105,7 +107,8 @@ def systems() -> Iterator[tuple[str, Table]]:
         table = Table(f"datasets/ode, {suite}")
         for path in sorted(where.glob("*.toml")):
             system = read_ode(path)
-            table.more["equations"][str(min(system.dim, 4))] += 1
+            if system.dim <= _LARGEST:
+                table.more["equations"][str(system.dim)] += 1
             for value in (x for start in system.initial_conditions for x in start if x):
                 if (half := half_decade(value)) is not None:
                     table.more["starts"][f"{'-' if value < 0 else '+'} {half}"] += 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from eqverdict.atoms import monomial_text
 from eqverdict.expand import expand
-from eqverdict.tree import ALIASES, Call, Chain, Negation, Node, Power, Variable
+from eqverdict.tree import ALIASES, Call, Chain, Negation, Node, Power, Variable, names_in
 from mdbench.datatypes.equations.files import fresh_number
 from eqverdict.limited_process import PARSER_LOCK
 
@@ -31,6 +32,7 @@ GRAMMAR = 2
 """The number of this grammar; 1 is that of shares chosen by hand."""
 WHOLE = "the whole"
 _COEFFICIENT = ", with a number before it"
+_SIGN, _WITH_OWN = "sign of a term", " with its own state"
 _MOST_TERMS, _MOST_FACTORS, _MOST_EXPONENT = 6, 4, 5
 _DEEPEST = 7
 _NUMBER = "number"
@@ -118,7 +120,8 @@ class Counting:
                 terms = list(_terms(node))
                 self.counts.add(context, f"sum of {min(len(terms), _MOST_TERMS)}")
                 for sign, term in terms:
-                    self.counts.add("sign of a term", sign)
+                    own = context == WHOLE and self._has_own(term)
+                    self.counts.add(_SIGN + _WITH_OWN * own, sign)
                     self._count(term, "a sum")
             case Power():
                 exponent = _exponent(node.exponent)
@@ -132,6 +135,9 @@ class Counting:
                 inside = "a power" if function == "sqrt" else f"{function}()"
                 for argument in node.arguments:
                     self._count(argument, inside)
+
+    def _has_own(self, term: Node) -> bool:
+        return any((self.leaf(node.name) or "").startswith("@own") for node in names_in(term))
 
     def _count_number(self, node: Node) -> None:
         if node.constant is not None and (half := half_decade(float(node.constant))) is not None:
@@ -179,7 +185,19 @@ def _terms(node: Node) -> Iterator[tuple[str, Node]]:
         case Negation():
             yield from (("+" if sign == "-" else "-", term) for sign, term in _terms(node.operand))
         case _:
-            yield "+", node
+            yield ("-" if _is_negative(node) else "+"), node
+
+
+def _is_negative(node: Node) -> bool:
+    """Whether the numbers of a product have an odd number of minus signs."""
+    if node.constant is not None:
+        return bool(node.constant < 0)
+    match node:
+        case Negation():
+            return not _is_negative(node.operand)
+        case Chain() if node.rest[0][0] in "*/":
+            return sum(map(_is_negative, (node.first, *(part for _, part in node.rest)))) % 2 == 1
+    return False
 
 
 def _exponent(node: Node) -> str:
@@ -236,18 +254,14 @@ class Grammar:
         str
             Its text, in the grammar of answers.
         """
-        text = _Draw(self, generator, leaves).part(WHOLE, 0)
-        return text[1:-1].removeprefix("+ ") if _is_sum(text) else text
+        draw = _Draw(self, generator, leaves)
+        kind, text = draw.whole()
+        return text if kind.startswith("sum") or draw.sign(text, WHOLE) == "+" else f"-{text}"
 
     def pick(self, context: str, generator: np.random.Generator) -> str:
         """Draw a part for a context."""
         parts = self.shares[context]
         return str(generator.choice(list(parts), p=list(parts.values())))
-
-
-def _is_sum(text: str) -> bool:
-    """Whether a text is one sum in brackets."""
-    return text[:2] in {"(+", "(-"} and text.find(")") == len(text) - 1
 
 
 def _is_number(text: str) -> bool:
@@ -259,6 +273,11 @@ class _Draw:
     grammar: Grammar
     generator: np.random.Generator
     leaves: Callable[[str], str]
+
+    def whole(self) -> tuple[str, str]:
+        """Draw an equation; return its kind, and its text without a sign."""
+        kind = self._kind(WHOLE, 0)
+        return kind, self.number() if kind == _NUMBER else self._scaled(kind, WHOLE, 0)
 
     def part(self, context: str, depth: int) -> str:
         """Draw what stands in a context, with brackets where it needs them."""
@@ -273,7 +292,7 @@ class _Draw:
             if _is_number(above):
                 return text
         else:
-            text = self._of_kind(kind, depth + 1)
+            text = self._of_kind(kind, context, depth + 1)
         scaled = self.grammar.shares.get(context + _COEFFICIENT, {}).get("yes", 0.0)
         return f"{self.number()}*{text}" if self.generator.random() < scaled else text
 
@@ -297,7 +316,7 @@ class _Draw:
         flat = [part for part in known[context] if part.startswith("@")]
         return str(self.generator.choice(flat)) if flat else _NUMBER
 
-    def _of_kind(self, kind: str, depth: int) -> str:
+    def _of_kind(self, kind: str, context: str, depth: int) -> str:
         name, _, rest = kind.partition(" of ")
         if kind.startswith("@"):
             return self.leaves(kind)
@@ -306,13 +325,20 @@ class _Draw:
             return "*".join(f"({part})" for part in parts)
         if name == "sum":
             terms = list(self._terms(int(rest), depth))
-            signs = [self.grammar.pick("sign of a term", self.generator) for _ in terms]
+            signs = [self.sign(term, context) for term in terms]
             text = " ".join(f"{s} {t}" for s, t in zip(signs, terms, strict=True))
             return f"({text.removeprefix('+ ')})"
         if kind.startswith("power"):
             return self._power(kind.removeprefix("power "), depth)
         count = 2 if kind in {"max", "min"} else 1
         return f"{kind}({', '.join(self.part(f'{kind}()', depth) for _ in range(count))})"
+
+    def sign(self, term: str, context: str) -> str:
+        """Draw the sign of a term: in most systems a state damps itself."""
+        with_own = _SIGN + _WITH_OWN
+        known = context == WHOLE and with_own in self.grammar.shares
+        own = known and re.search(rf"\b{self.leaves('@own')}\b", term)
+        return self.grammar.pick(with_own if own else _SIGN, self.generator)
 
     def _power(self, exponent: str, depth: int) -> str:
         base = self.part("a power", depth)
@@ -358,6 +384,47 @@ def plain(text: str) -> str:
     """Write an equation without brackets that it does not need."""
     with PARSER_LOCK:
         return ast.unparse(ast.parse(text, mode="eval"))
+
+
+def repeats(text: str) -> bool:
+    """Whether a sum has a term twice, or a product or a quotient a factor, but for numbers.
+
+    Examples
+    --------
+    >>> repeats("3*x + x"), repeats("x*y/x**2"), repeats("x + x*y")
+    (True, True, False)
+    """
+    with PARSER_LOCK:
+        tree = ast.parse(text, mode="eval").body
+    return any(
+        len(set(parts)) < len(parts)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.BinOp)
+        for parts in (_summands(node), _factors_of(node))
+    )
+
+
+def _summands(node: ast.expr) -> list[str]:
+    """Return the terms of a sum without their numbers."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            return _summands(left) + _summands(right)
+        case ast.UnaryOp(operand=operand):
+            return _summands(operand)
+    factors = sorted(_factors_of(node)) or [""]
+    return ["*".join(factors)]
+
+
+def _factors_of(node: ast.expr) -> list[str]:
+    """Return the bases of the factors of a product or a quotient, without numbers."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            return _factors_of(left) + _factors_of(right)
+        case ast.UnaryOp(operand=operand):
+            return _factors_of(operand)
+        case ast.Constant():
+            return []
+    return [ast.unparse(node.left if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) else node)]
 
 
 def shares_of(kind: str, what: str) -> dict[str, float]:

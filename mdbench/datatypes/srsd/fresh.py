@@ -15,7 +15,7 @@ import numpy as np
 from eqverdict import parse
 from eqverdict.structure import structure, structures
 from mdbench.data.noise import generator_of
-from mdbench.datatypes.equations.counted import Grammar, by_quota, drawn, shares_of
+from mdbench.datatypes.equations.counted import Grammar, by_quota, drawn, repeats, shares_of
 from mdbench.datatypes.equations.files import fresh_number
 from mdbench.datatypes.srsd.datasets import ROWS
 from mdbench.datatypes.srsd.laws import FormulaProblem, Spread, draw
@@ -92,7 +92,8 @@ def _counted(seed: str, count: int) -> Iterator[_Tries]:
     def tries(number: int, names: list[str]) -> _Tries:
         for attempt in range(_MOST_TRIES):
             generator = generator_of("fresh law 2", seed, number, attempt)
-            if (formula := drawn(grammar, generator, names)) is not None:
+            formula = drawn(grammar, generator, names)
+            if formula is not None and not repeats(formula):
                 chosen = generator.choice(len(ends), len(names), p=list(of_ranges.values()))
                 ranges = {name: ends[int(i)] for name, i in zip(names, chosen, strict=True)}
                 yield formula, ranges, generator  # type: ignore[misc]
