@@ -354,11 +354,15 @@ class _Draw:
         return of_half_decade(half, self.generator)
 
 
+def counts_text() -> str:
+    """Return the file of counts."""
+    return files("mdbench.datatypes.equations").joinpath("grammar-2.json").read_text("utf-8")
+
+
 @lru_cache(maxsize=1)
 def counted() -> dict[str, dict[str, Any]]:
     """Return the counts of all collections, by kind of equation and collection."""
-    text = files("mdbench.datatypes.equations").joinpath("grammar-2.json").read_text("utf-8")
-    return dict(json.loads(text)["kinds"])
+    return dict(json.loads(counts_text())["kinds"])
 
 
 def drawn(
@@ -400,8 +404,13 @@ def repeats(text: str) -> bool:
         len(set(parts)) < len(parts)
         for node in ast.walk(tree)
         if isinstance(node, ast.BinOp)
-        for parts in (_summands(node), _factors_of(node))
+        for parts in (_summands(node), [_base_of(factor) for factor in _factors_of(node)])
     )
+
+
+def _base_of(factor: str) -> str:
+    """Return what a factor is a power of."""
+    return factor.rpartition(" ** ")[0] or factor
 
 
 def _summands(node: ast.expr) -> list[str]:
@@ -416,7 +425,7 @@ def _summands(node: ast.expr) -> list[str]:
 
 
 def _factors_of(node: ast.expr) -> list[str]:
-    """Return the bases of the factors of a product or a quotient, without numbers."""
+    """Return the factors of a product or a quotient, without numbers."""
     match node:
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
             return _factors_of(left) + _factors_of(right)
@@ -424,7 +433,7 @@ def _factors_of(node: ast.expr) -> list[str]:
             return _factors_of(operand)
         case ast.Constant():
             return []
-    return [ast.unparse(node.left if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) else node)]
+    return [ast.unparse(node)]
 
 
 def shares_of(kind: str, what: str) -> dict[str, float]:
