@@ -149,7 +149,9 @@ def fields() -> Iterator[tuple[str, Table]]:
         table.more["states"][str(min(len(system.equations), 2))] += 1
         for target, text in system.equations.items():
             own = target.removesuffix("_t")
-            table.equation(text, _of_field(own), names | set(system.constants) | set(system.explicit))
+            table.equation(
+                text, _of_field(own), names | set(system.constants) | set(system.explicit)
+            )
     yield "mdbench", table
     table = Table("scripts/textbook_equations.toml")
     names = {*"uv", *derivative_names(("u", "v"), ("x",))}
@@ -183,7 +185,7 @@ def outside(python: str) -> Iterator[tuple[str, str, Table]]:
         constants = {*listed["constants"], "s2pi", "s2"}
         names = {f"{name}_" for name in (*listed["variables"], *constants)}
         # With a bar at its end no name is that of a function or of a number.
-        text = _NAMES.sub(lambda m: f"{m[0]}_" if f"{m[0]}_" in names else m[0], listed["text"])
+        text = _with_bars(listed["text"], names)
         own = [f"{name}_" for name in listed["variables"]]
         kind = LISTS[listed["list"]][0]
 
@@ -195,6 +197,10 @@ def outside(python: str) -> Iterator[tuple[str, str, Table]]:
         tables[listed["list"]].equation(text, leaf, names)
     for name, table in tables.items():
         yield LISTS[name][0], name, table
+
+
+def _with_bars(text: str, names: set[str]) -> str:
+    return _NAMES.sub(lambda match: f"{match[0]}{'_' * (f'{match[0]}_' in names)}", text)
 
 
 def main() -> None:

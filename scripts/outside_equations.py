@@ -30,7 +30,9 @@ def rate_laws() -> list[dict[str, Any]]:
         for k in range(of_law.size()):
             parameter = of_law.getParameter(k)
             usage[parameter.getObjectName()] = parameter.getUsage()
-        constants = [name for name, how in usage.items() if how == COPASI.CFunctionParameter.Role_PARAMETER]
+        constants = [
+            name for name, how in usage.items() if how == COPASI.CFunctionParameter.Role_PARAMETER
+        ]
         others = [name for name in usage if name not in constants]
         text = law.getInfix().replace("^", "**")
         laws.append({"list": "copasi", "text": text, "variables": others, "constants": constants})
@@ -44,18 +46,26 @@ def functions() -> list[dict[str, Any]]:
 
     bodies = [
         (name, node)
-        for name, module in (("lmfit", lineshapes), ("astropy", functional_models), ("astropy", powerlaws))
+        for name, module in (
+            ("lmfit", lineshapes),
+            ("astropy", functional_models),
+            ("astropy", powerlaws),
+        )
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.FunctionDef) and (name == "lmfit" or node.name == "evaluate")
     ]
-    found = []
+    listed = []
     for name, node in bodies:
-        arguments = [argument.arg for argument in node.args.args if argument.arg not in {"self", "cls"}]
+        arguments = [
+            argument.arg for argument in node.args.args if argument.arg not in {"self", "cls"}
+        ]
         if (text := _returned(node)) is not None and "x" in arguments:
             variables = [each for each in arguments if each in {"x", "y", "r"}]
             constants = [each for each in arguments if each not in variables]
-            found.append({"list": name, "text": text, "variables": variables, "constants": constants})
-    return found
+            listed.append(
+                {"list": name, "text": text, "variables": variables, "constants": constants}
+            )
+    return listed
 
 
 def _returned(function: ast.FunctionDef) -> str | None:
@@ -80,15 +90,16 @@ class _Plain(ast.NodeTransformer):
     def __init__(self, known: dict[str, ast.expr]) -> None:
         self.known = known
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - as ast has it
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.known.get(node.id, node)
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802 - the same
-        return ast.Name(node.attr) if isinstance(node.value, ast.Name) and node.value.id == "np" else node
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        of_numpy = isinstance(node.value, ast.Name) and node.value.id == "np"
+        return ast.Name(node.attr) if of_numpy else node
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802 - the same
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         call = self.generic_visit(node)
-        assert isinstance(call, ast.Call)  # noqa: S101 - as it was
+        assert isinstance(call, ast.Call)
         if isinstance(call.func, ast.Name) and call.func.id == "max" and len(call.args) == 2:  # noqa: PLR2004
             return call.args[1]
         if isinstance(call.func, ast.Name) and call.func.id == "not_zero":

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from eqverdict.atoms import monomial_text
 from eqverdict.expand import expand
+from eqverdict.limited_process import PARSER_LOCK
 from eqverdict.tree import ALIASES, Call, Chain, Negation, Node, Power, Variable, names_in
 from mdbench.datatypes.equations.files import fresh_number
-from eqverdict.limited_process import PARSER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,21 +68,8 @@ class Counting:
         self._count(tree, WHOLE)
 
     def _is_number(self, node: Node) -> bool:
-        if node.constant is not None:
-            return True
-        match node:
-            case Variable():
-                return self.leaf(node.name) is None
-            case Negation():
-                return self._is_number(node.operand)
-            case Chain():
-                parts = (node.first, *(part for _, part in node.rest))
-                return all(map(self._is_number, parts))
-            case Power():
-                return self._is_number(node.base) and self._is_number(node.exponent)
-            case Call():
-                return all(map(self._is_number, node.arguments))
-        return False
+        """Whether a part has no variable but those that stand for constants."""
+        return all(self.leaf(variable.name) is None for variable in names_in(node))
 
     def _count(self, node: Node, context: str) -> None:
         if self._is_number(node):
@@ -164,8 +151,10 @@ class Counting:
 
 
 def half_decade(number: float) -> int | None:
-    """Return the half of a decade of a number from 0.01 to 100, without its sign; None of others."""
-    half = round(2 * math.log10(abs(number))) if number and math.isfinite(number) else _HALVES[1] + 1
+    """Return the half of a decade of a number from 0.01 to 100, signs aside; else None."""
+    if not number or not math.isfinite(number):
+        return None
+    half = round(2 * math.log10(abs(number)))
     return half if _HALVES[0] <= half <= _HALVES[1] else None
 
 
@@ -236,7 +225,9 @@ class Grammar:
                     merged[part] += count / number
         return cls(
             {
-                context: {part: count / sum(parts.values()) for part, count in sorted(parts.items())}
+                context: {
+                    part: count / sum(parts.values()) for part, count in sorted(parts.items())
+                }
                 for context, parts in sorted(totals.items())
             }
         )
@@ -365,9 +356,7 @@ def counted() -> dict[str, dict[str, Any]]:
     return dict(json.loads(counts_text())["kinds"])
 
 
-def drawn(
-    grammar: Grammar, generator: np.random.Generator, variables: Sequence[str]
-) -> str | None:
+def drawn(grammar: Grammar, generator: np.random.Generator, variables: Sequence[str]) -> str | None:
     """Draw an equation of ``@x`` in which each variable stands at least once.
 
     Returns

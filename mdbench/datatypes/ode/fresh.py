@@ -132,9 +132,7 @@ def _draw_counted(
 
     def start() -> tuple[float, ...]:
         drawn = [str(generator.choice(list(shares), p=list(shares.values()))) for _ in states]
-        return tuple(
-            float(f"{one[0]}{of_half_decade(int(one[2:]), generator)}") for one in drawn
-        )
+        return tuple(float(f"{one[0]}{of_half_decade(int(one[2:]), generator)}") for one in drawn)
 
     return _system(name, states, equations, (start(), start()))
 
@@ -246,9 +244,7 @@ def _moves(system: OdeSystem) -> bool:
     return all(_sketched(rates, start) for start in system.initial_conditions)
 
 
-def _is_usable(
-    system: OdeSystem, start: Sequence[float], *, multiplied_out: bool = False
-) -> bool:
+def _is_usable(system: OdeSystem, start: Sequence[float], *, multiplied_out: bool = False) -> bool:
     """Whether one clean trajectory is bounded, moves in the test, and shows every term."""
     try:
         # Without the order of operations of the published files, which takes long to find.

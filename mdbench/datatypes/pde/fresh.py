@@ -19,7 +19,14 @@ from eqverdict import parse
 from eqverdict.structure import structure, structures
 from mdbench.data.noise import generator_of
 from mdbench.data.trajectory import split_chronologically
-from mdbench.datatypes.equations.counted import Grammar, by_quota, plain, repeats, shares_of, terms_of
+from mdbench.datatypes.equations.counted import (
+    Grammar,
+    by_quota,
+    plain,
+    repeats,
+    shares_of,
+    terms_of,
+)
 from mdbench.datatypes.equations.files import fresh_number
 from mdbench.datatypes.pde.generators import make_fields
 from mdbench.datatypes.pde.solvers.spectral import derivatives_along
@@ -130,7 +137,7 @@ def _draw_counted(
 
 def _is_coupled(system: PdeSystem) -> bool:
     """Whether of two states one at least stands in the other's equation."""
-    others = zip(reversed(system.variables), system.truth, strict=True)
+    others = zip(reversed(tuple(system.variables)), system.truth, strict=True)
     return system.dim == 1 or any(other in text for other, text in others)
 
 

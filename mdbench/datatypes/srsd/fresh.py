@@ -110,7 +110,11 @@ def _grouped(seed: str, count: int) -> Iterator[_Tries]:
             generator = generator_of("fresh law", seed, number, attempt)
             formula = _formula(generator, names)
             places = generator.choice(len(_RANGES), len(names), p=_HOW_OFTEN)
-            yield formula, {n: _RANGES[int(i)] for n, i in zip(names, places, strict=True)}, generator
+            yield (
+                formula,
+                {n: _RANGES[int(i)] for n, i in zip(names, places, strict=True)},
+                generator,
+            )
 
     for number in range(1, count + 1):
         kind = generator_of("fresh law kind", seed, number)

@@ -117,6 +117,7 @@ def draw(
     kinds: Sequence[str],
     count: int | None,
     report: Callable[[str, int, int], None],
+    *,
     grammar: int = GRAMMARS[-1],
 ) -> dict[str, Path]:
     """Draw the problems of some data types, and write them as suites of theirs.

@@ -48,7 +48,7 @@ def draw_fresh(
             console.print(f"{name}: {done} of {of}", style="dim")
 
     number = GRAMMARS[-1] if grammar is None else grammar
-    drawn = draw(seed, workspace, list(wanted) or able, count, report, number)
+    drawn = draw(seed, workspace, list(wanted) or able, count, report, grammar=number)
     for name, folder in drawn.items():
         console.print(
             f"{len(list(folder.glob('*.toml')))} problems of {name} in {escape(str(folder))}: "
