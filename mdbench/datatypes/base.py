@@ -409,7 +409,7 @@ class DataType(ABC, Generic[D, T]):
                     count += 1
         return count
 
-    def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
+    def fresh(self, seed: str, count: int, grammar: int) -> Iterator[tuple[str, str]]:
         """Draw problems by a seed, the same on every machine; yield names and texts of files.
 
         None has the structure of a system in `systems`, but for those of ``fresh-`` suites.
@@ -421,7 +421,7 @@ class DataType(ABC, Generic[D, T]):
         DataError
             If too few are found.
         """
-        raise UsageError(f"Problems of {self.name} are not drawn: seed {seed}, {count} wanted.")
+        raise UsageError(f"Problems of {self.name} are not drawn: {seed}, {count}, {grammar}.")
 
     @classmethod
     def integrate(

@@ -325,11 +325,12 @@ class Ode(EquationType[OdeDataset]):
         )
         return done.states, _STOPPED.get(done.ended, "")
 
-    def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
+    def fresh(self, seed: str, count: int, grammar: int) -> Iterator[tuple[str, str]]:
         """Draw problems: see the module ``fresh``."""
         from mdbench.datatypes.ode.fresh import fresh_systems  # noqa: PLC0415 - few need it
 
-        return fresh_systems(seed, count, Suites(self.systems, read_system, FACTS.order).known())
+        known = Suites(self.systems, read_system, FACTS.order).known()
+        return fresh_systems(seed, count, known, grammar)
 
     def preload(self) -> None:
         """Load the solver while the first worker starts."""

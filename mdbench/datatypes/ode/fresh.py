@@ -1,13 +1,17 @@
-"""Systems newly drawn, which nobody has seen: their grammar, and what is accepted.
+"""Systems newly drawn, which nobody has seen: their grammars, and what is accepted.
 
-The shares of sizes and forms are those of ODEBench's 63 systems.  A system is drawn by the seed,
-its number and how often it was tried, and by nothing else.
+By grammar 2 right-hand sides, numbers of equations and starts have the shares that were counted in
+suites and outside lists (`mdbench.datatypes.equations.counted`), and each number of equations has
+its quota of what is taken.  By grammar 1 terms are chosen from lists, with sizes and forms drawn by
+the shares of ODEBench's 63 systems, of which fewer are taken where fewer pass.  A system is drawn
+by the seed, its number and how often it was tried, and by nothing else.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,13 +20,22 @@ from eqverdict import parse
 from eqverdict.structure import structure, structures
 from mdbench.data.noise import generator_of
 from mdbench.data.trajectory import split_chronologically
+from mdbench.datatypes.equations.counted import (
+    Grammar,
+    by_quota,
+    of_half_decade,
+    plain,
+    repeats,
+    shares_of,
+    terms_of,
+)
 from mdbench.datatypes.equations.files import fresh_number
 from mdbench.datatypes.ode.simulation import compiled
 from mdbench.datatypes.ode.systems import T_END, OdeSystem, integrate
 from mdbench.errors import DataError, EquationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,16 +56,22 @@ _EVALUATIONS = 20_000
 _FAST = 2.5
 """The shortest time in which a state changes, in steps."""
 _MOST_TRIES, _PATIENCE = 10_000, 400
-"""Systems that are tried, and those of one size and form."""
+"""Systems that are tried by grammar 1, and those of one size and form."""
+_MOST_COUNTED = 100_000
+"""Systems that are tried by grammar 2."""
 
 
-def fresh_systems(seed: str, count: int, known: Iterable[OdeSystem]) -> Iterator[tuple[str, str]]:
+def fresh_systems(
+    seed: str, count: int, known: Iterable[OdeSystem], grammar: int
+) -> Iterator[tuple[str, str]]:
     """Draw systems; yield the name and the text of the file of each.
 
     Parameters
     ----------
     known
         Systems whose structure none of them has.
+    grammar
+        2, or 1.
 
     Raises
     ------
@@ -60,27 +79,97 @@ def fresh_systems(seed: str, count: int, known: Iterable[OdeSystem]) -> Iterator
         If too few can be found.
     """
     taken = structures(((one.truth, list(one.variables)) for one in known), states=True)
-    for number in range(1, count + 1):
+    tries = _counted(seed, count) if grammar > 1 else _listed(seed, count)
+    for number, systems in enumerate(tries, 1):
+        for system in systems:
+            if system is None or not _moves(system):
+                continue
+            try:
+                shape = structure(system.truth, list(system.variables), states=True)
+                if shape not in taken and all(
+                    _is_usable(system, one, multiplied_out=grammar > 1)
+                    for one in system.initial_conditions
+                ):
+                    taken.add(shape)
+                    yield system.name, _text(system, seed, number)
+                    break
+            except EquationError:
+                continue
+        else:
+            raise DataError(f"Of all systems drawn none could be taken as {number}.")
+
+
+def _counted(seed: str, count: int) -> Iterator[Iterator[OdeSystem | None]]:
+    """Yield the systems to be tried for each number, by grammar 2."""
+    grammar, starts = Grammar.of("system"), shares_of("system", "starts")
+
+    def tries(number: int, dim: int) -> Iterator[OdeSystem | None]:
+        for attempt in range(_MOST_COUNTED):
+            generator = generator_of("fresh ode 2", seed, number, attempt)
+            yield _draw_counted(generator, grammar, starts, f"fresh-{seed}-{number:03}", dim)
+
+    for number, dim in enumerate(by_quota(shares_of("system", "equations"), count), 1):
+        yield tries(number, int(dim))
+
+
+def _draw_counted(
+    generator: np.random.Generator,
+    grammar: Grammar,
+    shares: Mapping[str, float],
+    name: str,
+    dim: int,
+) -> OdeSystem | None:
+    """Draw equations and two starts; None for a state that acts on nothing."""
+    states = [f"u{i}" for i in range(dim)]
+
+    def state(own: str, leaf: str) -> str:
+        others = [each for each in states if each != own]
+        return own if leaf == "@own" or not others else str(generator.choice(others))
+
+    equations = tuple(plain(grammar.draw(generator, partial(state, own))) for own in states)
+    if not _all_act(states, equations) or any(map(repeats, equations)):
+        return None
+
+    def start() -> tuple[float, ...]:
+        drawn = [str(generator.choice(list(shares), p=list(shares.values()))) for _ in states]
+        return tuple(float(f"{one[0]}{of_half_decade(int(one[2:]), generator)}") for one in drawn)
+
+    return _system(name, states, equations, (start(), start()))
+
+
+def _all_act(states: Sequence[str], equations: Sequence[str]) -> bool:
+    """Whether each state stands in another equation, and a state in each equation."""
+    for i, state in enumerate(states):
+        others = [*equations[:i], *equations[i + 1 :]] if len(states) > 1 else equations
+        if not re.search(rf"\b{state}\b", " ".join(others)) or "u" not in equations[i]:
+            return False
+    return True
+
+
+def _system(
+    name: str,
+    states: Sequence[str],
+    equations: Sequence[str],
+    starts: Sequence[tuple[float, ...]],
+) -> OdeSystem:
+    return OdeSystem(
+        name, name, name, name, name, "", dict.fromkeys(states, "state"),
+        tuple(equations), {}, tuple(starts),
+    )  # fmt: skip
+
+
+def _listed(seed: str, count: int) -> Iterator[Iterator[OdeSystem | None]]:
+    """Yield the systems to be tried for each number, by grammar 1."""
+
+    def tries(number: int) -> Iterator[OdeSystem | None]:
         for attempt in range(_MOST_TRIES):
             # Of some sizes and forms nearly all structures are known.
             kind = generator_of("fresh ode kind", seed, number, attempt // _PATIENCE)
             dim, form = int(_pick(kind, SIZES)), _pick(kind, FORMS)
             generator = generator_of("fresh ode", seed, number, attempt)
-            system = _draw(generator, f"fresh-{seed}-{number:03}", dim, form)
-            if system is None or not _moves(system):
-                continue
-            try:
-                shape = structure(system.truth, list(system.variables), states=True)
-            except EquationError:
-                continue
-            if shape not in taken and all(
-                _is_usable(system, one) for one in system.initial_conditions
-            ):
-                taken.add(shape)
-                yield system.name, _text(system, seed, number)
-                break
-        else:
-            raise DataError(f"Of {_MOST_TRIES} systems drawn none could be taken as {number}.")
+            yield _draw(generator, f"fresh-{seed}-{number:03}", dim, form)
+
+    return (tries(number) for number in range(1, count + 1))
 
 
 def _pick(generator: np.random.Generator, shares: dict[str, int] | dict[int, int]) -> str:
@@ -108,15 +197,10 @@ def _draw(generator: np.random.Generator, name: str, dim: int, form: str) -> Ode
             for sign, term in zip(signs, terms, strict=True)
         )
         equations.append(text.removeprefix("+ "))
-    for i, state in enumerate(states):
-        others = " ".join(equations[:i] + equations[i + 1 :] if dim > 1 else equations)
-        if not re.search(rf"\b{state}\b", others) or "u" not in equations[i]:
-            return None
-    starts = [[float(fresh_number(generator, 0.1, 4.0)) for _ in states] for _ in range(2)]
-    return OdeSystem(
-        name, name, name, name, name, "", dict.fromkeys(states, "state"),
-        tuple(equations), {}, tuple(map(tuple, starts)),
-    )  # fmt: skip
+    if not _all_act(states, equations):
+        return None
+    starts = [tuple(float(fresh_number(generator, 0.1, 4.0)) for _ in states) for _ in range(2)]
+    return _system(name, states, equations, starts)
 
 
 def _factor(generator: np.random.Generator, states: list[str], own: str, form: str) -> str:
@@ -160,7 +244,7 @@ def _moves(system: OdeSystem) -> bool:
     return all(_sketched(rates, start) for start in system.initial_conditions)
 
 
-def _is_usable(system: OdeSystem, start: Sequence[float]) -> bool:
+def _is_usable(system: OdeSystem, start: Sequence[float], *, multiplied_out: bool = False) -> bool:
     """Whether one clean trajectory is bounded, moves in the test, and shows every term."""
     try:
         # Without the order of operations of the published files, which takes long to find.
@@ -174,7 +258,15 @@ def _is_usable(system: OdeSystem, start: Sequence[float]) -> bool:
         and span.min() >= _MOVES
         and np.ptp(u[test], axis=0).min() >= _LATE * span.max()
         and slow.all()
-        and all(_shows_each_term(text, system, u, du[:, i]) for i, text in enumerate(system.truth))
+        and all(
+            _shows_each_term(
+                terms_of(text, list(system.variables)) if multiplied_out else _parts(text),
+                system,
+                u,
+                du[:, i],
+            )
+            for i, text in enumerate(system.truth)
+        )
     )
 
 
@@ -202,11 +294,16 @@ def _sketched(rates: Callable[..., list[float]], start: Sequence[float]) -> bool
     return min(b - a for a, b in zip(low, high, strict=True)) > _MOVES / 2
 
 
-def _shows_each_term(text: str, system: OdeSystem, u: Array, du: Array) -> bool:
+def _parts(text: str) -> list[str]:
+    """Return the terms of an equation of grammar 1, as they are written."""
+    return [each for each in re.split(r" [+-] (?![^(]*\))", f" {text}") if each.strip()]
+
+
+def _shows_each_term(parts: list[str], system: OdeSystem, u: Array, du: Array) -> bool:
     """Whether each term is a part of the equation that the others cannot replace."""
     columns = dict(zip(system.variables, u.T, strict=True))
-    parts = [each for each in re.split(r" [+-] (?![^(]*\))", f" {text}") if each.strip()]
-    terms = np.stack([parse(each, columns).evaluate(columns) for each in parts], axis=-1)
+    values = [parse(each, columns).evaluate(columns) for each in parts]
+    terms = np.stack(np.broadcast_arrays(*values, u[:, 0]), axis=-1)[..., :-1]
     size = np.sqrt(np.mean(terms**2, axis=0))
     if not np.isfinite(terms).all() or size.min() < _SHARE * np.sqrt(np.mean(du**2)):
         return False

@@ -182,11 +182,12 @@ class Pde(EquationType[PdeDataset]):
             return super().prediction_check(task, seed)
         return last_times(task)
 
-    def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
+    def fresh(self, seed: str, count: int, grammar: int) -> Iterator[tuple[str, str]]:
         """Draw fields: see the module ``fresh``."""
         from mdbench.datatypes.pde.fresh import fresh_fields  # noqa: PLC0415 - few need it
 
-        return fresh_fields(seed, count, Suites(self.systems, read_system, FACTS.order).known())
+        known = Suites(self.systems, read_system, FACTS.order).known()
+        return fresh_fields(seed, count, known, grammar)
 
     def course(self, task: EquationTask[PdeDataset]) -> Course | None:
         """Return how the clean field goes on in the test; published tables are cut along space."""

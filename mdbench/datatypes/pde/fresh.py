@@ -1,14 +1,16 @@
-"""Fields newly drawn, which nobody has seen: their grammar, and what is accepted.
+"""Fields newly drawn, which nobody has seen: their grammars, and what is accepted.
 
-They are of one or two states along a periodic axis.  Like the one-dimensional fields of MDBench
-they are carried along, diffuse, disperse, react, or do several of these.  A field is drawn by the
-seed, its number and how often it was tried, and by nothing else.
+They are of one or two states along a periodic axis.  By grammar 2 right-hand sides and numbers of
+states have the shares that were counted in MDBench's fields and those of textbooks
+(`mdbench.datatypes.equations.counted`); by grammar 1 terms are chosen from a list.  A field is
+drawn by the seed, its number and how often it was tried, and by nothing else.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +19,14 @@ from eqverdict import parse
 from eqverdict.structure import structure, structures
 from mdbench.data.noise import generator_of
 from mdbench.data.trajectory import split_chronologically
+from mdbench.datatypes.equations.counted import (
+    Grammar,
+    by_quota,
+    plain,
+    repeats,
+    shares_of,
+    terms_of,
+)
 from mdbench.datatypes.equations.files import fresh_number
 from mdbench.datatypes.pde.generators import make_fields
 from mdbench.datatypes.pde.solvers.spectral import derivatives_along
@@ -49,16 +59,21 @@ _TAIL = 1e-9
 """The largest share of the waves in the upper third, so that the grid resolves the field."""
 _SAME = 1e-7
 """The largest change when the solver's steps are halved, over the largest value."""
-_MOST_TRIES = 3_000
+_MOST_TRIES, _MOST_COUNTED = 3_000, 30_000
+"""Fields that are tried, by grammar 1 and 2."""
 
 
-def fresh_fields(seed: str, count: int, known: Iterable[PdeSystem]) -> Iterator[tuple[str, str]]:
+def fresh_fields(
+    seed: str, count: int, known: Iterable[PdeSystem], grammar: int
+) -> Iterator[tuple[str, str]]:
     """Draw fields; yield the name and the text of the file of each.
 
     Parameters
     ----------
     known
         Systems whose structure none of them has.
+    grammar
+        2, or 1.
 
     Raises
     ------
@@ -67,20 +82,28 @@ def fresh_fields(seed: str, count: int, known: Iterable[PdeSystem]) -> Iterator[
     """
     # Derivatives count as variables that may change places: that takes more structures for known.
     taken = structures((one.truth, _names(one)) for one in known)
+    states = by_quota(shares_of("field", "states"), count)
+    counts = Grammar.of("field") if grammar > 1 else None
     for number in range(1, count + 1):
-        for attempt in range(_MOST_TRIES):
-            generator = generator_of("fresh pde", seed, number, attempt)
-            system = _draw(generator, f"fresh-{seed}-{number:03}")
+        name = f"fresh-{seed}-{number:03}"
+        for attempt in range(_MOST_TRIES if counts is None else _MOST_COUNTED):
+            if counts is None:
+                system = _draw(generator_of("fresh pde", seed, number, attempt), name)
+            else:
+                generator = generator_of("fresh pde 2", seed, number, attempt)
+                system = _draw_counted(generator, counts, name, int(states[number - 1]))
+                if any(map(repeats, system.truth)) or not _is_coupled(system):
+                    continue
             try:
                 shape = structure(system.truth, _names(system))
+                if shape not in taken and _is_acceptable(system, multiplied_out=grammar > 1):
+                    taken.add(shape)
+                    yield system.name, _text(system, seed, number)
+                    break
             except EquationError:
                 continue
-            if shape not in taken and _is_acceptable(system):
-                taken.add(shape)
-                yield system.name, _text(system, seed, number)
-                break
         else:
-            raise DataError(f"Of {_MOST_TRIES} fields drawn none could be taken as {number}.")
+            raise DataError(f"Of all fields drawn none could be taken as {number}.")
 
 
 def _names(system: PdeSystem) -> list[str]:
@@ -93,6 +116,34 @@ def _draw(generator: np.random.Generator, name: str) -> PdeSystem:
     dim = 2 if generator.random() < _TWO else 1
     states = [f"u{i}" for i in range(dim)]
     equations = {f"{u}_t": _equation(generator, u, states) for u in states}
+    return _field(generator, name, equations)
+
+
+def _draw_counted(
+    generator: np.random.Generator, grammar: Grammar, name: str, dim: int
+) -> PdeSystem:
+    """Draw equations by counts, the axis, the times and the first state."""
+    states = [f"u{i}" for i in range(dim)]
+
+    def leaf(own: str, counted: str) -> str:
+        whose, _, axes = counted.removeprefix("@").partition("_")
+        others = [each for each in states if each != own] or [own]
+        state = own if whose == "own" else others[0]
+        return f"{state}{'_' * bool(axes)}{axes}"
+
+    equations = {f"{u}_t": plain(grammar.draw(generator, partial(leaf, u))) for u in states}
+    return _field(generator, name, equations)
+
+
+def _is_coupled(system: PdeSystem) -> bool:
+    """Whether of two states one at least stands in the other's equation."""
+    others = zip(reversed(tuple(system.variables)), system.truth, strict=True)
+    return system.dim == 1 or any(other in text for other, text in others)
+
+
+def _field(generator: np.random.Generator, name: str, equations: dict[str, str]) -> PdeSystem:
+    """Draw the axis, the times and the first state of a field."""
+    states = [target.removesuffix("_t") for target in equations]
     length, end = float(generator.choice(LENGTHS)), float(generator.choice(ENDS))
     settings = {"substeps": float(SUBSTEPS)}
     for u in states:
@@ -138,7 +189,7 @@ def _equation(generator: np.random.Generator, u: str, states: list[str]) -> str:
     return " ".join(parts).removeprefix("+ ")
 
 
-def _is_acceptable(system: PdeSystem) -> bool:
+def _is_acceptable(system: PdeSystem, *, multiplied_out: bool) -> bool:
     """Whether a field is bounded, resolved, moves in the test, and shows each of its terms."""
     try:
         u, du = _solved(system)
@@ -158,8 +209,10 @@ def _is_acceptable(system: PdeSystem) -> bool:
             or np.std(state) < _FAST * step * np.std(rate)
         ):
             return False
-    if not all(_shows_each_term(system, text, u, du[i]) for i, text in enumerate(system.truth)):
-        return False
+    for text, rate in zip(system.truth, du, strict=True):
+        parts = terms_of(text, _names(system)) if multiplied_out else _parts(text)
+        if not _shows_each_term(system, parts, u, rate):
+            return False
     finer = replace(system, settings={**system.settings, "substeps": 2.0 * SUBSTEPS})
     return bool(np.abs(_solved(finer)[0] - u).max() <= _SAME * np.abs(u).max())
 
@@ -173,7 +226,13 @@ def _solved(system: PdeSystem) -> tuple[Array, Array]:
     return tuple(np.moveaxis(each, -1, 0) for each in (field.u, field.du))  # type: ignore[return-value]
 
 
-def _shows_each_term(system: PdeSystem, text: str, u: Array, rate: Array) -> bool:
+def _parts(text: str) -> list[str]:
+    """Return the terms of an equation of grammar 1, as they are written."""
+    text = f" {text.removeprefix('-').strip()}"
+    return [each.strip() for each in re.split(r" [+-] ", text) if each]
+
+
+def _shows_each_term(system: PdeSystem, parts: list[str], u: Array, rate: Array) -> bool:
     """Whether each term is, before the test, a part that the others cannot replace."""
     before = split_chronologically(TIMES).refit
     period = system.axes["x"].period or 1.0
@@ -184,9 +243,8 @@ def _shows_each_term(system: PdeSystem, text: str, u: Array, rate: Array) -> boo
     }
     columns = {name: np.ascontiguousarray(each[:, before]) for name, each in columns.items()}
     flat = {name: each.ravel() for name, each in columns.items()}
-    parts = [each for each in re.split(r" [+-] ", f" {text.removeprefix('-').strip()}") if each]
     terms = np.stack(
-        [np.broadcast_to(parse(p.strip(), flat).evaluate(flat), flat["u0"].shape) for p in parts],
+        [np.broadcast_to(parse(p, flat).evaluate(flat), flat["u0"].shape) for p in parts],
         axis=-1,
     )
     sizes = np.sqrt(np.mean(terms**2, axis=0))

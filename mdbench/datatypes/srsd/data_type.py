@@ -279,11 +279,12 @@ class Srsd(EquationType[SrsdDataset]):
         doubles = super().values_in_each_precision(task, equations, columns)
         return [np.stack(precise, axis=-1), *doubles]
 
-    def fresh(self, seed: str, count: int) -> Iterator[tuple[str, str]]:
+    def fresh(self, seed: str, count: int, grammar: int) -> Iterator[tuple[str, str]]:
         """Draw problems: see the module ``fresh``."""
         from mdbench.datatypes.srsd.fresh import fresh_laws  # noqa: PLC0415 - few need it
 
-        return fresh_laws(seed, count, Suites(self.systems, read_problem, FACTS.order).known())
+        known = Suites(self.systems, read_problem, FACTS.order).known()
+        return fresh_laws(seed, count, known, grammar)
 
     def difficulty(self, name: str) -> Difficulty:
         """Return how hard a problem is; the ranges of a recurrence are those of its rows."""

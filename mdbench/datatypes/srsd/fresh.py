@@ -1,7 +1,9 @@
-"""Laws newly drawn, which nobody has seen: their grammar, and what is accepted.
+"""Laws newly drawn, which nobody has seen: their grammars, and what is accepted.
 
-The numbers of variables are those of the Feynman laws of SRBench, and so are the ranges of most
-variables.  A law is drawn by the seed, its number and how often it was tried, and by nothing else.
+By grammar 2 formulas, numbers of variables and ranges have the shares that were counted in suites
+and outside lists (`mdbench.datatypes.equations.counted`).  By grammar 1 they are groups of
+variables, with the numbers of variables of the Feynman laws of SRBench.  A law is drawn by the
+seed, its number and how often it was tried, and by nothing else.
 """
 
 from __future__ import annotations
@@ -13,13 +15,17 @@ import numpy as np
 from eqverdict import parse
 from eqverdict.structure import structure, structures
 from mdbench.data.noise import generator_of
+from mdbench.datatypes.equations.counted import Grammar, by_quota, drawn, repeats, shares_of
 from mdbench.datatypes.equations.files import fresh_number
+from mdbench.datatypes.srsd.datasets import ROWS
+from mdbench.datatypes.srsd.laws import FormulaProblem, Spread, draw
 from mdbench.errors import DataError, EquationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import TypeAlias
 
-    from mdbench.datatypes.srsd.laws import FormulaProblem
+    _Tries: TypeAlias = Iterator[tuple[str, dict[str, tuple[float, float]], np.random.Generator]]
 
 SIZES = {1: 1, 2: 14, 3: 35, 4: 32, 5: 20, 6: 9, 7: 3, 8: 1, 9: 1}
 """Variables of the 116 laws."""
@@ -35,13 +41,17 @@ _RARE = 15.0
 _MOST_TRIES = 3_000
 
 
-def fresh_laws(seed: str, count: int, known: Iterable[FormulaProblem]) -> Iterator[tuple[str, str]]:
+def fresh_laws(
+    seed: str, count: int, known: Iterable[FormulaProblem], grammar: int
+) -> Iterator[tuple[str, str]]:
     """Draw laws; yield the name and the text of the file of each.
 
     Parameters
     ----------
     known
         Laws whose structure none of them has.
+    grammar
+        2, or 1.
 
     Raises
     ------
@@ -49,27 +59,81 @@ def fresh_laws(seed: str, count: int, known: Iterable[FormulaProblem]) -> Iterat
         If too few can be found.
     """
     taken = structures(([one.law], list(one.spreads)) for one in known)
-    for number in range(1, count + 1):
-        kind = generator_of("fresh law kind", seed, number)
-        weights = np.array(list(SIZES.values()), dtype=float)
-        size = int(kind.choice(list(SIZES), p=weights / weights.sum()))
-        for attempt in range(_MOST_TRIES):
-            generator = generator_of("fresh law", seed, number, attempt)
-            names = [f"x{i}" for i in range(size)]
-            formula = _formula(generator, names)
-            places = generator.choice(len(_RANGES), size, p=_HOW_OFTEN)
-            ranges = {name: _RANGES[int(i)] for name, i in zip(names, places, strict=True)}
+    tries = _counted(seed, count) if grammar > 1 else _grouped(seed, count)
+    for number, laws in enumerate(tries, 1):
+        name = f"fresh-{seed}-{number:03}"
+        for formula, ranges, generator in laws:
             try:
-                shape = structure([formula], names)
-                if shape in taken or not _is_acceptable(formula, ranges, generator):
+                if grammar > 1 and not _is_acceptable(formula, ranges, generator):
+                    continue  # quicker than the structure of a long formula
+                shape = structure([formula], list(ranges))
+                if shape in taken:
+                    continue
+                if grammar > 1:
+                    if not _is_even(name, formula, ranges):
+                        continue
+                elif not _is_acceptable(formula, ranges, generator):
                     continue
             except EquationError:
                 continue
             taken.add(shape)
-            yield f"fresh-{seed}-{number:03}", _text(formula, ranges, seed, number)
+            yield name, _text(formula, ranges, seed, number)
             break
         else:
             raise DataError(f"Of {_MOST_TRIES} laws drawn none could be taken as {number}.")
+
+
+def _counted(seed: str, count: int) -> Iterator[_Tries]:
+    """Yield the laws to be tried for each number, by grammar 2."""
+    sizes = by_quota(shares_of("law", "variables"), count)
+    grammar, of_ranges = Grammar.of("law"), shares_of("law", "ranges")
+    ends = [tuple(map(float, text.split())) for text in of_ranges]
+
+    def tries(number: int, names: list[str]) -> _Tries:
+        for attempt in range(_MOST_TRIES):
+            generator = generator_of("fresh law 2", seed, number, attempt)
+            formula = drawn(grammar, generator, names)
+            if formula is not None and not repeats(formula):
+                chosen = generator.choice(len(ends), len(names), p=list(of_ranges.values()))
+                ranges = {name: ends[int(i)] for name, i in zip(names, chosen, strict=True)}
+                yield formula, ranges, generator  # type: ignore[misc]
+
+    for number, size in enumerate(sizes, 1):
+        yield tries(number, [f"x{i}" for i in range(int(size))])
+
+
+def _grouped(seed: str, count: int) -> Iterator[_Tries]:
+    """Yield the laws to be tried for each number, by grammar 1."""
+
+    def tries(number: int, names: list[str]) -> _Tries:
+        for attempt in range(_MOST_TRIES):
+            generator = generator_of("fresh law", seed, number, attempt)
+            formula = _formula(generator, names)
+            places = generator.choice(len(_RANGES), len(names), p=_HOW_OFTEN)
+            yield (
+                formula,
+                {n: _RANGES[int(i)] for n, i in zip(names, places, strict=True)},
+                generator,
+            )
+
+    for number in range(1, count + 1):
+        kind = generator_of("fresh law kind", seed, number)
+        weights = np.array(list(SIZES.values()), dtype=float)
+        size = int(kind.choice(list(SIZES), p=weights / weights.sum()))
+        yield tries(number, [f"x{i}" for i in range(size)])
+
+
+def _is_even(name: str, formula: str, ranges: dict[str, tuple[float, float]]) -> bool:
+    """Whether no target of all rows that methods and scores see is beyond `_RARE` deviations."""
+    spreads = {
+        column: Spread("uniform", low, high, "range") for column, (low, high) in ranges.items()
+    }
+    law = FormulaProblem(name, *("",) * 4, spreads, {}, formula, formula, formula)
+    try:
+        _, y = draw(law, formula, ROWS)
+    except DataError:
+        return False
+    return bool(np.abs(y - np.mean(y)).max() <= _RARE * np.std(y))
 
 
 def _formula(generator: np.random.Generator, names: list[str]) -> str:

@@ -42,7 +42,7 @@ from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows
 from mdbench.errors import AnswerError, EquationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -176,6 +176,7 @@ class SurfaceType(EquationType[SurfaceDataset]):
     scorer_version = 6
     from_files = True
     views = FACTS.views
+    fresh_problems = 40
     check_datasets = ("EBS4", "PMOS17")
     metrics = (
         SHAPES[0],
@@ -221,6 +222,14 @@ class SurfaceType(EquationType[SurfaceDataset]):
             for level in dict.fromkeys(options.get("noise_percent", [0.0]))
             for name in names
         ]
+
+    def fresh(self, seed: str, count: int, grammar: int) -> Iterator[tuple[str, str]]:
+        """Draw surfaces: see the module ``fresh``."""
+        from mdbench.datatypes.surface.fresh import fresh_surfaces  # noqa: PLC0415 - few need it
+
+        if grammar == 1:
+            raise UsageError("Surfaces are not drawn by grammar 1.", "Leave out --grammar 1.")
+        return fresh_surfaces(seed, count, Surfaces(self.systems, own=True).surfaces.values())
 
     def task(
         self, dataset: SurfaceDataset, view: str, protocol: Protocol

@@ -14,7 +14,7 @@ from mdbench.data.formats.points import read_points
 from mdbench.data.noise import generator_of
 from mdbench.data.readers import ending_of, endings, stem_of
 from mdbench.datatypes.base import NO_OPTIONS, Dataset, Source
-from mdbench.datatypes.equations.files import SystemFiles
+from mdbench.datatypes.equations.files import Suites, SystemFiles
 from mdbench.datatypes.surface import FACTS, VARIANTS, percent
 from mdbench.datatypes.surface.clouds import Shape, floor_of, function_of, true_points
 from mdbench.datatypes.surface.curvature import draw_curved_rows
@@ -185,6 +185,11 @@ class Surfaces(Source[SurfaceDataset]):
         return SystemFiles(files, read_surface, FACTS.order)
 
     @cached_property
+    def suites(self) -> Mapping[str, SystemFiles[TrueSurface]]:
+        """Those of the folders in a folder of the project's own."""
+        return Suites(self.path, read_surface, FACTS.order).suites if self.own else {}
+
+    @cached_property
     def clouds(self) -> Mapping[str, Path]:
         """The files of points."""
         return {stem_of(file): file for file in self._files if file.suffix.lower() != ".toml"}
@@ -196,9 +201,11 @@ class Surfaces(Source[SurfaceDataset]):
     def groups(self) -> dict[str, list[str]]:
         """Group by representation, and by category."""
         by_category = self.surfaces.groups("category").items()
-        return self.surfaces.groups("representation") | {
-            group_of(category): names for category, names in by_category
-        }
+        return (
+            self.surfaces.groups("representation")
+            | {group_of(category): names for category, names in by_category}
+            | {suite: list(surfaces) for suite, surfaces in self.suites.items()}
+        )
 
     def title(self, name: str) -> str:
         """Return category and equations."""
@@ -216,9 +223,9 @@ class Surfaces(Source[SurfaceDataset]):
     def notes(self, name: str) -> Sequence[str]:
         """Return how what is printed was read."""
         ask = SurfaceName.read(name)
-        if ask.surface not in self.surfaces:
+        if ask.surface in self.clouds:
             return ()
-        surface = self.surfaces[ask.surface]
+        surface = self._surface(ask)
         readings = [surface.reading, surface.other_reading and f"or: {surface.other_reading}"]
         return [text for text in readings if text]
 
@@ -270,11 +277,12 @@ class Surfaces(Source[SurfaceDataset]):
         )
 
     def _surface(self, ask: SurfaceName) -> TrueSurface:
-        if ask.surface not in self.surfaces:
-            raise UsageError(
-                f"There is no dataset {ask.surface!r}.", did_you_mean(ask.surface, self.names())
-            )
-        return self.surfaces[ask.surface]
+        for surfaces in (self.surfaces, *self.suites.values()):
+            if ask.surface in surfaces:
+                return surfaces[ask.surface]
+        raise UsageError(
+            f"There is no dataset {ask.surface!r}.", did_you_mean(ask.surface, self.names())
+        )
 
     def _cloud_of_the_users(self, name: str, ask: SurfaceName, seed: int) -> SurfaceDataset:
         points, normals = read_points(self.clouds[ask.surface])

@@ -10,7 +10,7 @@ from rich.markup import escape
 from mdbench import datatypes
 from mdbench.datatypes.facts import FRESH
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.extensions.laboratory.drawing import check_commitment, commit, draw
+from mdbench.extensions.laboratory.drawing import GRAMMARS, check_commitment, commit, draw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ def draw_fresh(
     wanted: Sequence[str],
     count: int | None,
     published: Path | None,
+    grammar: int | None,
 ) -> None:
     """Draw problems and print where they are; first compare the seed with a commitment."""
     able = [kind.name for kind in datatypes.classes() if kind.fresh_problems]
@@ -36,7 +37,7 @@ def draw_fresh(
         if name not in able:
             raise UsageError(f"Problems of {name} are not drawn.", did_you_mean(name, able))
     if published is not None:
-        changed = check_commitment(seed, published, workspace)
+        grammar, changed = check_commitment(seed, published, workspace, grammar)
         console.print(f"The seed is that of {escape(str(published))}.", soft_wrap=True)
         if changed:
             names = ", ".join(changed)
@@ -46,15 +47,16 @@ def draw_fresh(
         if console.is_terminal and done % 10 == 0:
             console.print(f"{name}: {done} of {of}", style="dim")
 
-    for name, folder in draw(seed, workspace, list(wanted) or able, count, report).items():
-        number = len(list(folder.glob("*.toml")))
+    number = GRAMMARS[-1] if grammar is None else grammar
+    drawn = draw(seed, workspace, list(wanted) or able, count, report, grammar=number)
+    for name, folder in drawn.items():
         console.print(
-            f"{number} problems of {name} in {escape(str(folder))}: "
+            f"{len(list(folder.glob('*.toml')))} problems of {name} in {escape(str(folder))}: "
             f"--data-type {name} --dataset {FRESH}{escape(seed)}",
             soft_wrap=True,
         )
 
 
-def print_commitment(seed: str, workspace: Workspace) -> None:
+def print_commitment(seed: str, grammar: int | None, workspace: Workspace) -> None:
     """Print what is to be published before the seed, as JSON."""
-    print(json.dumps(commit(seed, workspace), indent=1))
+    print(json.dumps(commit(seed, grammar or GRAMMARS[-1], workspace), indent=1))

@@ -39,6 +39,10 @@ def fresh(
         Path | None,
         typer.Option(metavar="FILE", help="What --commit printed: compare the seed with it."),
     ] = None,
+    grammar: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="By which rules: 1, or 2, the default (docs/fresh.md)."),
+    ] = None,
 ) -> None:
     """Draw problems that nobody has seen, as suites of their data types."""
     from mdbench.extensions.laboratory.fresh import draw_fresh, print_commitment
@@ -46,7 +50,7 @@ def fresh(
 
     workspace = Workspace.find()
     if commit:
-        print_commitment(seed, workspace)
+        print_commitment(seed, grammar, workspace)
         return
     draw_fresh(
         seed,
@@ -55,6 +59,7 @@ def fresh(
         wanted=data_type or (),
         count=count,
         published=commitment,
+        grammar=grammar,
     )
 
 
