@@ -26,7 +26,6 @@ from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import parts_of, read_bundle
 from derivation_labels import paper_table, probes_table, with_label_scores
 from edition_findings import edition_findings, suites_finding
-from edition_index import write_index
 from edition_page import (
     best_table,
     derivations_table,
@@ -562,6 +561,8 @@ def write_page(name: str, workspace: Workspace) -> None:
     for bundle, rows in tables_of(name, docs):
         write_table(rows, docs / "results" / f"{bundle}.csv")
     if name.startswith("edition-"):
+        from edition_index import write_index  # noqa: PLC0415 - its extension may be taken away
+
         write_index(workspace.root)
 
 

@@ -39,7 +39,6 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Your method": {
         "new": ("methods:new", "Make a method's folder that can be run."),
         "check": ("methods:check", "Check that methods keep their contract."),
-        "place": ("methods:place", "Show a method's rank in the edition."),
         "score": ("results:score", "Compare an equation with the true one."),
     },
     "Share": {
