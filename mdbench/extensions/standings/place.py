@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import defaultdict
 from html import escape as escape_html
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from mdbench import methods
 from mdbench.cli.options import Exit
 from mdbench.cli.parameters import RESULTS
 from mdbench.drawing.numbers import percent
@@ -16,11 +19,10 @@ from mdbench.errors import UsageError, counted, did_you_mean
 from mdbench.extensions.standings.editions import EditionIndex, Standing, rule_of
 from mdbench.installation import command
 from mdbench.records.files import parse_records, read_content, results_files
-from mdbench.workspace import write_whole
+from mdbench.workspace import Workspace, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from rich.console import Console
 
@@ -103,6 +105,11 @@ def after_check(method: Method) -> str:
     if standings := EditionIndex.read().standings(records, method.name):
         return "\n".join(_headline(standing) for standing in standings)
     run = run_hint(method.name, method.spec.data_types)
+    folder = method.folder.parent
+    sources = methods.folders(Workspace.find().algorithms)
+    if Path(sources.get(folder.resolve(), "")).is_absolute():  # else it is found without an option
+        where = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+        run = run.replace(" --algorithm", f" --methods {shlex.quote(str(where))} --algorithm", 1)
     return f"How good is it?  {run}, then mdbench place {method.name}"
 
 
