@@ -337,7 +337,7 @@ def load(folder: str | Path = "results") -> Results:
     if not path.exists():
         raise UsageError(f"There are no results in {path}.", "Results come from: mdbench run")
     files = results_files(path)
-    found = ({one.key: one for one in read_records(file)} for file in files)
+    found = ({one.identity: one for one in read_records(file)} for file in files)
     return _note_folder(path, table(record for newest in found for record in newest.values()))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,11 +73,11 @@ def conflicts_of_jobs(
         Where the methods are; None where there is none: then a method's answers are taken to be
         the same from run to run.
     """
-    by_key: dict[str, list[tuple[Path, Record]]] = defaultdict(list)
+    by_job: dict[tuple[str, str], list[tuple[Path, Record]]] = defaultdict(list)
     for path, record in rows:
-        by_key[record.key].append((path, record))
+        by_job[record.identity].append((path, record))
     conflicts = []
-    for several in by_key.values():
+    for several in by_job.values():
         ordered = sorted(several, key=lambda row: row[1].measured.started)
         newest = ordered[-1][1]
         others = [
@@ -116,6 +116,19 @@ def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
                 f"{f'; and {more} more' if more > 0 else ''}. The newest is shown."
             )
     return lines
+
+
+def lines_on_names(rows: Iterable[tuple[Path, Record]]) -> list[str]:
+    """Return which methods have records of one key: the key is of the folder of one of them."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for _, record in rows:
+        names[record.key].add(record.algorithm)
+    shared = Counter(tuple(sorted(several)) for several in names.values() if len(several) > 1)
+    return [
+        f"{counted(number, 'job')} of {' and '.join(several)} with the same key: all but one of "
+        "these names are not that of the method's folder."
+        for several, number in sorted(shared.items())
+    ]
 
 
 def torn_lines(places: Iterable[Path]) -> list[str]:
