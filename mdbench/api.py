@@ -25,7 +25,7 @@ import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
 from eqverdict.scores import Comparison, compare
-from mdbench.backends.registry import open_backend
+from mdbench.backends import open_backend
 from mdbench.data.python_objects import RUN, joined_runs, runs_of, write_data
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import DataError, UsageError, counted, did_you_mean

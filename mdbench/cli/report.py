@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.markup import escape
 
 from mdbench import datatypes, methods
-from mdbench.cli.conflicts import (
+from mdbench.cli.contradictions import (
     Conflict,
     conflict_lines,
     conflicts_of_jobs,
+    contradictions,
     lines_on_names,
     torn_lines,
 )
-from mdbench.cli.contradictions import contradictions
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, without_garbage_collection

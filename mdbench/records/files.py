@@ -331,8 +331,8 @@ def pack(path: Path, records: Iterable[Record]) -> None:
 def read_folder(folder: Path) -> list[tuple[Path, Record]]:
     """Return all records of a folder with their files, without the candidates (``front``).
 
-    Of records with one key and name in one file the newest counts.  A last line that is being written, or
-    that was torn, is passed over.
+    Of records with one key and name in one file the newest counts.  A last line that is being
+    written, or that was torn, is passed over.
 
     Raises
     ------

@@ -9,6 +9,7 @@ from ffx.core.constants import OP_ABS, OP_GTH, OP_LOG10, OP_LTH
 from ffx.core.model_factories import FFXModelFactory
 from ffx.core.models import ConstantModel
 from ffx.core.utils import nondominated_indices_2d
+
 from mdbench.worker import Candidate
 
 OPERATORS = {
@@ -92,7 +93,8 @@ class Adapter:
             return repr(model.constant)
         text = self._sum(model.coefs_n, ["1", *map(self._base, model.bases_n)])
         if model.bases_d:
-            text = f"({text}) / ({self._sum([1, *model.coefs_d], ['1', *map(self._base, model.bases_d)])})"
+            below = self._sum([1, *model.coefs_d], ["1", *map(self._base, model.bases_d)])
+            text = f"({text}) / ({below})"
         return text
 
     def _sum(self, coefficients, bases) -> str:

@@ -3,6 +3,7 @@
 from itertools import combinations_with_replacement
 
 import numpy as np
+
 from mdbench.worker import Candidate
 
 

@@ -45,7 +45,7 @@ def new(
     It is made in the first folder of MDBENCH_METHODS where that is set, else in algorithms/: of the
     clone, or of the current folder where mdbench is an installed package.
     """
-    from mdbench.authoring.new import STARTS, make_method
+    from mdbench.authoring import STARTS, make_method
     from mdbench.installation import CLONE, command, resource
     from mdbench.methods import own_folder, refuse_taken
     from mdbench.workspace import Workspace
