@@ -45,7 +45,7 @@ METHODS_IN_IMAGE = "/mdbench/method"
 """The folder there that holds the method's folder and those that it uses."""
 
 _HOW_LONG = "a minute or more, and once only; without images: --runtime venv"
-"""What is said when the image of a method's packages is begun."""
+"""How long the image of packages takes, and how to do without."""
 _PACKAGE = Path(mdbench.__file__).resolve().parent
 
 

@@ -69,6 +69,21 @@ def test_as_json_it_has_all_methods(results: Path, capsys: pytest.CaptureFixture
     assert suite["missed_unlike_better"] == []
 
 
+def test_records_under_another_name_with_the_same_keys_are_not_its_own(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = results / "mine-ode.jsonl"
+    lines = file.read_text(encoding="utf-8")
+    better = lines.replace('"algorithm":"mine"', '"algorithm":"supermine"')
+    better = better.replace('"identified":0.0', '"identified":1.0')
+    assert "mine" not in better.replace("supermine", "")
+    file.write_text(lines + better, encoding="utf-8")
+    assert main(["place", "mine"]) == 0
+    assert "59 of 90 jobs identified" in capsys.readouterr().out
+    assert main(["place", "supermine"]) == 0
+    assert "90 of 90 jobs identified" in capsys.readouterr().out
+
+
 def test_without_records_it_says_what_makes_some(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
