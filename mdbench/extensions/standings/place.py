@@ -179,11 +179,11 @@ def _lines(standing: Standing, index: EditionIndex) -> Iterator[str]:
         yield "  wins: it identifies the job and that method does not; losses: the other way round"
         yield from _named("  it alone identifies: ", standing.only_mine or ["none"])
         yield from _named("  it alone misses: ", standing.missed_by_it_alone or ["none"])
-        better = counted(len(standing.better), "method")
-        yield from _named(
-            f"  it misses what all {better} of better rank identify: ",
-            standing.missed_unlike_better,
-        )
+        number = len(standing.better)
+        who = f"all {number} methods" if number > 1 else "the method"
+        verb = "identify" if number > 1 else "identifies"
+        head = f"  it misses what {who} of better rank {verb}: "
+        yield from _named(head, standing.missed_unlike_better)
         most_miss = [f"{job} ({count})" for job, count in standing.missed]
         others = counted(len(standing.compared), "other")
         yield from _named(f"  it misses what most of the {others} identify: ", most_miss)
