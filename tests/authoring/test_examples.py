@@ -96,4 +96,5 @@ def best(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the best fit of Y by 1, the variables, their squares and products."""
     products = [X[:, i] * X[:, j] for i in range(X.shape[1]) for j in range(i + 1)]
     features = np.column_stack([np.ones(len(X)), X, *products])
-    return features @ np.linalg.lstsq(features, Y, rcond=None)[0]
+    fitted: NDArray[np.float64] = features @ np.linalg.lstsq(features, Y, rcond=None)[0]
+    return fitted
