@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
 from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel, delayed, parallel_config
 
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import Dataset, DataType, Task
     from mdbench.records import Record, SmallerBudget
     from mdbench.workspace import Workspace
-
-T = TypeVar("T")
 
 RESULT = frozenset(
     {
@@ -289,31 +287,28 @@ class RescoredRecord:
         return {name: pair for name, pair in pairs.items() if not _same(*pair)}
 
 
-class _Last(Generic[T]):
-    """What was made last, for the next record that asks for the same; however large it is."""
+class LastMade:
+    """The dataset of the record that was scored last, and its task, however large they are."""
 
     def __init__(self) -> None:
-        self._asked: Hashable = None
-        self._made: T | None = None
+        self._data: Hashable = None
+        self._dataset: Dataset | None = None
+        self._cut: Hashable = None
+        self._task: Task[Any] | None = None
 
-    def get(self, asked: Hashable, make: Callable[[], T]) -> T:
-        """Return what was asked for, making it where it is not what was made last."""
-        if self._made is None or asked != self._asked:
-            self._made = None  # so that there are never two
-            self._made, self._asked = make(), asked
-        return self._made
+    def dataset(self, data: Hashable, make: Callable[[], Dataset]) -> Dataset:
+        """Return the dataset that was asked for, making it where it is not the last one."""
+        if self._dataset is None or data != self._data:
+            self._dataset = self._task = None  # so that there are never two
+            self._dataset, self._data = make(), data
+        return self._dataset
 
-
-class LastMade(NamedTuple):
-    """The dataset of the record that was scored last, and its task."""
-
-    dataset: _Last[Dataset]
-    task: _Last[Task[Any]]
-
-    @classmethod
-    def none(cls) -> Self:
-        """Return that of no record."""
-        return cls(_Last(), _Last())
+    def task(self, cut: Hashable, make: Callable[[], Task[Any]]) -> Task[Any]:
+        """Return the task that was asked for of this dataset, making it where it is another one."""
+        if self._task is None or cut != self._cut:
+            self._task = None
+            self._task, self._cut = make(), cut
+        return self._task
 
 
 def rescored(
@@ -339,7 +334,7 @@ def rescored(
         What was made for the record before, and is taken for this one where it is the same.
     """
     try:
-        after = _rescored(record, catalog, folders, reuse, last or LastMade.none())
+        after = _rescored(record, catalog, folders, reuse, last or LastMade())
     except _LeftError as left:
         return RescoredRecord(record, record, str(left))
     except MdbenchError as error:
@@ -372,7 +367,7 @@ def rescore_all(
         n_jobs = max(1, min(jobs_at_a_time(None, 1), len(records) // _A_PROCESS))
     if n_jobs == 1:
         catalog = Catalog(workspace)
-        last = LastMade.none()
+        last = LastMade()
         return (rescored(one, catalog, folders, reuse=reuse, last=last) for one in records)
     left = iter(records)
     pieces = iter(lambda: tuple(islice(left, _PIECE)), ())
@@ -393,7 +388,7 @@ def _piece_rescored(
 @cache
 def _of_process(workspace: Workspace) -> tuple[Catalog, LastMade]:
     """Return what a process keeps from one piece of the records to the next."""
-    return Catalog(workspace), LastMade.none()
+    return Catalog(workspace), LastMade()
 
 
 class _LeftError(Exception):
@@ -413,13 +408,13 @@ def _rescored(
         raise _LeftError("its answer was refused, and the record does not hold it")
     job = JobSpec.of(record)
     data = job.data_type, job.dataset_path, job.data
-    dataset = last.dataset.get(data, lambda: catalog.load(job))
+    dataset = last.dataset(data, lambda: catalog.load(job))
     same_data = dataset.fingerprint == record.key_parts.get("dataset")
     if not same_data and record.provenance.machine.cpu == this_machine().cpu:
         raise _LeftError(_OTHER_DATA)
     data_type = catalog.data_type(job.data_type)
-    task = last.task.get(
-        (*data, record.view, job.protocol),
+    task = last.task(
+        (record.view, job.protocol),
         lambda: data_type.task(dataset, record.view, job.protocol),
     )
     if _only_predicts(record, catalog):
