@@ -20,7 +20,7 @@ from typing import Any
 
 from throwaway import ADAPTER, Silent
 
-from mdbench.authoring.new import make_method
+from mdbench.authoring import make_method
 from mdbench.backends.local import LocalBackend
 from mdbench.records import RecordStore, comparable
 from mdbench.runs.execute import execute

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdbench.authoring.new import make_method
+from mdbench.authoring import make_method
 from mdbench.backends.local import LocalBackend
 from mdbench.runs.execute import execute
 from mdbench.runs.plan import make_plan

@@ -25,7 +25,7 @@ import pandas as pd
 from pydantic import AwareDatetime, BaseModel
 
 from eqverdict.scores import Comparison, compare
-from mdbench.backends.registry import open_backend
+from mdbench.backends import open_backend
 from mdbench.data.python_objects import RUN, joined_runs, runs_of, write_data
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import DataError, UsageError, counted, did_you_mean
@@ -337,7 +337,7 @@ def load(folder: str | Path = "results") -> Results:
     if not path.exists():
         raise UsageError(f"There are no results in {path}.", "Results come from: mdbench run")
     files = results_files(path)
-    found = ({one.key: one for one in read_records(file)} for file in files)
+    found = ({one.identity: one for one in read_records(file)} for file in files)
     return _note_folder(path, table(record for newest in found for record in newest.values()))
 
 

@@ -25,7 +25,7 @@ from bundles import read_bundle, restore, write_bundle
 from reference_runs import runs_of
 from rich.console import Console
 
-from mdbench.backends.registry import open_backend
+from mdbench.backends import open_backend
 from mdbench.cli.main import complain
 from mdbench.cli.run import Display
 from mdbench.errors import MdbenchError, UsageError, counted

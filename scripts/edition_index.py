@@ -11,11 +11,11 @@ from bundles import read_bundle
 from edition_results import predictors
 from findings import BASELINES, marks
 
-from mdbench.cli.editions import INDEX, make_index
+from mdbench.extensions.standings.editions import INDEX, make_index
 from mdbench.records import PACKED
 
 _RESULTS: Final = Path(__file__).resolve().parent.parent / "docs" / "results"
-_FILE: Final = Path("mdbench", "reports", INDEX.name)
+_FILE: Final = Path("mdbench", "extensions", "standings", INDEX.name)
 _NAME: Final = re.compile(r"edition-[0-9]+(-[a-z]+)?")
 
 

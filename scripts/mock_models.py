@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from edition import Edition
 from rich.console import Console
 
-from mdbench.backends.registry import open_backend
+from mdbench.backends import open_backend
 from mdbench.cli.main import complain
 from mdbench.cli.run import Display
 from mdbench.errors import MdbenchError

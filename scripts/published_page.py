@@ -12,8 +12,8 @@ from bundles import read_bundle
 from findings import known, named, to_table
 
 from mdbench import datatypes
+from mdbench.cli.workspace import members
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.suites import members
 from mdbench.reports.classes import latest
 from mdbench.reports.columns import hides_share
 from mdbench.workspace import Workspace

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from author_pages import stale_pages, write_pages
 from bundles import parts_of, read_bundle
 from derivation_labels import with_label_scores
-from edition_index import write_index
 from parity import UPSTREAM
 from prose import with_numbers, wrong_numbers
 from reference_runs import (
@@ -124,6 +123,8 @@ def write_page(name: str, workspace: Workspace) -> None:
     for bundle, rows in tables_of(name, docs):
         write_table(rows, docs / "results" / f"{bundle}.csv")
     if name.startswith("edition-"):
+        from edition_index import write_index  # noqa: PLC0415 - its extension may be taken away
+
         write_index(workspace.root)
 
 

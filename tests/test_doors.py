@@ -10,7 +10,7 @@ import pytest
 from harness import ROOT
 
 from mdbench import datatypes, doors
-from mdbench.backends.registry import open_backend
+from mdbench.backends import open_backend
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.runs.study import RunOptions
 from mdbench.runtimes.registry import open_runtime

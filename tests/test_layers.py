@@ -20,7 +20,7 @@ TEMPLATE = PACKAGE / "authoring" / "template"
 
 LAYERS = (
     {"errors", "installation", "startup", "worker"},
-    {"doors", "owners", "workspace"},
+    {"doors", "workspace"},
     {"metrics", "data"},
     {"drawing"},
     {"datatypes"},

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from mdbench import datatypes, methods
-from mdbench.authoring.missing_modules import missing_modules
-from mdbench.authoring.trials import Trials
+from mdbench.authoring.trials import Trials, missing_modules
 from mdbench.datatypes.facts import Protocol
 from mdbench.errors import (
     MdbenchError,

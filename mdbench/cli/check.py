@@ -19,8 +19,7 @@ from rich.table import Table
 from mdbench import methods
 from mdbench.authoring.check import SECONDS, Finding, check_method
 from mdbench.cli.options import Exit
-from mdbench.cli.parameters import RESULTS
-from mdbench.cli.place import run_hint, short_place
+from mdbench.doors import Door
 from mdbench.errors import MdbenchError, UsageError, counted, did_you_mean
 from mdbench.runs.plan import jobs_at_a_time
 from mdbench.runtimes.registry import open_runtime
@@ -32,6 +31,9 @@ if TYPE_CHECKING:
 
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
+
+AFTER_CHECK = Door("mdbench.after_check", "line after a check", {})
+"""Functions of a method, called when it keeps its contract; each returns lines to print."""
 
 
 def check_one_method(
@@ -76,19 +78,10 @@ def check_one_method(
     console.print(f"{name} keeps its contract.")
     if warnings:
         console.print(f"{counted(warnings, 'warning')} above: worth a look before a run.")
-    _print_next(name, workspace, console)
+    method = methods.find(name, workspace.algorithms)
+    for line in filter(None, (AFTER_CHECK.load(name)(method) for name in AFTER_CHECK.names())):
+        console.print(escape(line), soft_wrap=True)
     return Exit.DONE
-
-
-def _print_next(name: str, workspace: Workspace, console: Console) -> None:
-    """Print where the method stands; or, where it has no record yet, what says it."""
-    spec = methods.find(name, workspace.algorithms).spec
-    if not spec.equations or spec.service:
-        return
-    text = short_place(name, RESULTS)
-    if not text:
-        text = f"How good is it?  {run_hint(name, spec.data_types)}, then mdbench place {name}"
-    console.print(escape(text), soft_wrap=True)
 
 
 def check_moved_laws(

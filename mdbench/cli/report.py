@@ -15,8 +15,14 @@ from urllib.parse import quote
 from rich.markup import escape
 
 from mdbench import datatypes, methods
-from mdbench.cli.conflicts import Conflict, conflict_lines, conflicts_of_jobs, torn_lines
-from mdbench.cli.contradictions import contradictions
+from mdbench.cli.contradictions import (
+    Conflict,
+    conflict_lines,
+    conflicts_of_jobs,
+    contradictions,
+    lines_on_names,
+    torn_lines,
+)
 from mdbench.cli.options import Exit
 from mdbench.errors import MdbenchError, MethodError, UsageError, counted
 from mdbench.records import Record, being_written, without_garbage_collection
@@ -64,17 +70,17 @@ def combine_records(
     kept = {id(record) for record in wanted.of([record for _, record in records], names_of(places))}
     records = [(path, record) for path, record in records if id(record) in kept]
     conflicts = conflicts_of_jobs(records, _workspace())
-    files_by_key = {conflict.record.key: conflict.files for conflict in conflicts}
+    others = {conflict.record.identity: conflict.files for conflict in conflicts}
     whole = places[0].is_dir() or is_bundle(places[0])
     base = (places[0] if whole else places[0].parent) if len(places) == 1 else None
     rows = [
         flatten((path if base is None else path.relative_to(base)).as_posix(), record)
-        | {CONFLICT: " ".join(str(x) for x in files_by_key.get(record.key, ()) if x != path)}
+        | {CONFLICT: " ".join(str(x) for x in others.get(record.identity, ()) if x != path)}
         for path, record in records
     ]
     write_table(rows, out)
     files = len({path for path, _ in records})
-    for line in [*conflict_lines(conflicts), *torn_lines(places)]:
+    for line in [*conflict_lines(conflicts), *lines_on_names(records), *torn_lines(places)]:
         console.print(escape(line), style="yellow", soft_wrap=True)
     console.print(
         f"{counted(len(rows), 'record')} of {counted(files, 'file')} in {escape(str(out))}",
@@ -114,7 +120,8 @@ def write_report(
     job_conflicts = conflicts_of_jobs(asked_rows, _workspace())
     results = latest(chosen)
     goes_on = any(map(_goes_on, places))
-    remarks = [*versions(rows), *conflict_lines(job_conflicts), *torn_lines(places)]
+    on_jobs = [*conflict_lines(job_conflicts), *lines_on_names(asked_rows)]
+    remarks = [*versions(rows), *on_jobs, *torn_lines(places)]
     for line in [*remarks, *conflicts(results), *_misfits(results)]:
         console.print(escape(line), style="yellow", soft_wrap=True)
     if json_:

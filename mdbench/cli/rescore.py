@@ -109,9 +109,10 @@ _COPY = "Copy the results to a folder that can be written, and rescore the copy.
 
 
 def _same_data(record: Record) -> tuple[str, ...]:
-    """Return a key by which records of the same data are neighbours."""
+    """Return a key by which records of the same data, seen in the same way, are neighbours."""
     options = json.dumps(dict(record.options), sort_keys=True, default=str)
-    return record.data_type, record.dataset, options, str(record.snr_db), str(record.seed)
+    data = record.data_type, record.dataset, options, str(record.snr_db), str(record.seed)
+    return *data, record.protocol, record.view
 
 
 def _changes_writer(path: Path | None, stack: ExitStack) -> Any:

@@ -23,7 +23,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from mdbench.backends.registry import open_backend
+from mdbench.backends import open_backend
 from mdbench.cli.options import Exit
 from mdbench.errors import UsageError, counted
 from mdbench.records import Measured, Provenance, Record, Status

@@ -22,10 +22,10 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "run": ("run:run", "Run methods on datasets."),
         "plan": ("run:plan", "Show what run would do, and its cost."),
         "study": ("run:study_", "Write or check a study file."),
-        "list": ("workspace:list_", "Show the methods and the datasets."),
-        "data": ("workspace:data", "Write datasets as files, or look at yours."),
-        "install": ("workspace:install", "Prepare the environments of methods."),
-        "probe": ("workspace:probe", "Show how well methods are isolated here."),
+        "list": ("run:list_", "Show the methods and the datasets."),
+        "data": ("run:data", "Write datasets as files, or look at yours."),
+        "install": ("run:install", "Prepare the environments of methods."),
+        "probe": ("run:probe", "Show how well methods are isolated here."),
     },
     "Look at results": {
         "report": ("report:report", "Compare methods: an HTML page, or text."),
@@ -39,7 +39,6 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Your method": {
         "new": ("methods:new", "Make a method's folder that can be run."),
         "check": ("methods:check", "Check that methods keep their contract."),
-        "place": ("methods:place", "Show a method's rank in the edition."),
         "score": ("results:score", "Compare an equation with the true one."),
     },
     "Share": {
@@ -48,7 +47,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "bundle": ("report:bundle", "Put results into one archive to cite."),
     },
     "More": {
-        "help": ("workspace:help_", "Show all verbs."),
+        "help": ("run:help_", "Show all verbs."),
     },
 }
 """The core's verbs, by the headings of the help: the function in ``cli/commands``, and a line."""

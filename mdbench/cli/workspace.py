@@ -8,8 +8,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 from rich import box
 from rich.markup import escape
 from rich.padding import Padding
@@ -17,13 +18,20 @@ from rich.table import Table
 
 from mdbench import datatypes, methods
 from mdbench.cli.options import Exit
-from mdbench.datatypes.facts import FRESH, Protocol
-from mdbench.datatypes.suites import Suite, members, read_suites
-from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError, counted
+from mdbench.datatypes.facts import FRESH, SUITE_FILE, Protocol
+from mdbench.errors import (
+    DataError,
+    MdbenchError,
+    MethodError,
+    UnavailableError,
+    UsageError,
+    counted,
+)
 from mdbench.method_spec import FAMILIES
 from mdbench.runs.options import parse_words
 from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.environments.venvs import describe_making, installed_mb
+from mdbench.workspace import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +44,32 @@ if TYPE_CHECKING:
     from mdbench.method_spec import MethodSpec
     from mdbench.runtimes.base import Runtime
     from mdbench.workspace import Workspace
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+FILE = "suites.toml"
+
+
+class Suite(BaseModel):
+    """A set of systems.
+
+    Attributes
+    ----------
+    source
+        The paper or the collection.
+    licence
+        Under what terms the source is.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str = Field(min_length=1)
+    licence: str = Field(min_length=1)
+
+
+DRAWN = Suite(source="drawn by mdbench lab fresh", licence="MIT")
+"""The source of suites that ``mdbench lab fresh`` has drawn; no file lists it."""
 
 
 def list_all(workspace: Workspace, console: Console, data_type: str | None, *, names: bool) -> None:
@@ -105,10 +139,6 @@ def _names_table(source: Source[Any], names: Sequence[str], width: int) -> Table
         grid.add_row(escape(name))
         grid.add_row(Padding(escape(source.title(name)), (0, 0, 0, 2)))
     return grid
-
-
-DRAWN = Suite(source="drawn by mdbench lab fresh", licence="MIT")
-"""The source of suites that ``mdbench lab fresh`` has drawn; no file lists it."""
 
 
 def _suites_table(
@@ -482,3 +512,46 @@ def _describe_own_data(
         lines = list(describe_dataset(kind, dataset, kind.views[0], Protocol.STRICT))
         for line in lines or [f"{name}: nothing is known of it beforehand; it can be read."]:
             console.print(escape(line), soft_wrap=True)
+
+
+class _File(RootModel[dict[str, dict[str, Suite]]]):
+    """Suites by data type and name."""
+
+
+def read_suites(datasets: Path) -> Mapping[str, Mapping[str, Suite]]:
+    """Return the sources of all suites by data type and name.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read; it names the file and the key.
+    """
+    path = datasets / FILE
+    suites = dict(_read(path, _File).root) if path.exists() else {}
+    for file in sorted(datasets.glob(f"*/*/{SUITE_FILE}")):
+        kind, name = file.parts[-3:-1]
+        suites[kind] = {**suites.get(kind, {}), name: _read(file, Suite)}
+    return suites
+
+
+def _read(path: Path, model: type[_Model]) -> _Model:
+    try:
+        return model.model_validate(read_toml(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise DataError(
+            f"{path}: key {key!r}: {first['msg']}", "A suite has a source and a licence."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is no readable TOML file: {error}") from error
+
+
+def members(
+    name: str, data_type: str, own: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> Sequence[str]:
+    """Return the systems of a suite.
+
+    The suite with the name of its data type has the systems that a run takes without ``--dataset``.
+    """
+    return own if name == data_type else groups.get(name, ())

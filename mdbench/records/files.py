@@ -331,8 +331,8 @@ def pack(path: Path, records: Iterable[Record]) -> None:
 def read_folder(folder: Path) -> list[tuple[Path, Record]]:
     """Return all records of a folder with their files, without the candidates (``front``).
 
-    Of records with one key in one file the newest counts.  A last line that is being written, or
-    that was torn, is passed over.
+    Of records with one key and name in one file the newest counts.  A last line that is being
+    written, or that was torn, is passed over.
 
     Raises
     ------
@@ -341,13 +341,13 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
     RecordsError
         If a file cannot be read, or if a line is no record or one of another schema.
     """
-    newest: dict[tuple[Path, str], tuple[Path, Record]] = {}
+    newest: dict[tuple[Path, str, str], tuple[Path, Record]] = {}
     with without_garbage_collection():
         for path in results_files(folder):
             for record in read_records(path):
                 if record.front is not None:
                     record = record.model_copy(update={"front": None})  # noqa: PLW2901
-                newest[path, record.key] = path, record
+                newest[path, *record.identity] = path, record
     return list(newest.values())
 
 

@@ -426,6 +426,16 @@ class Record(_Model):
         return self.cut_off and few and self.metrics.get("identified") != 1
 
     @property
+    def identity(self) -> tuple[str, str]:
+        """What no two records of one file share: a key alone says nothing of the method's name."""
+        return self.algorithm, self.key
+
+    @property
+    def results(self) -> str:
+        """The name of the file that it belongs in, as `mdbench.runs.spec.JobSpec.results`."""
+        return f"{self.algorithm}-{self.data_type}"
+
+    @property
     def case(self) -> tuple[object, ...]:
         """The method and the problem: of several records of one case the newest counts."""
         return (

@@ -104,7 +104,7 @@ class RecordStore:
 
     @contextlib.contextmanager
     def open_for_writing(
-        self, see: Callable[[Record, int], object] | None = None
+        self, see: Callable[[Record, int], bool] | None = None
     ) -> Iterator[RecordWriter]:
         """Open the file for this process alone, and cut off a torn last line.
 
@@ -114,7 +114,8 @@ class RecordStore:
         Parameters
         ----------
         see
-            Given each record that is there, oldest first, and the bytes of its line.
+            Given each record that is there, oldest first, and the bytes of its line; returns
+            whether it is to be had by its key: else it only stays in the file.
 
         Raises
         ------
@@ -185,7 +186,7 @@ class RecordWriter:
     newest: Mapping[str, Record]
     dropped_bytes: int
 
-    def __init__(self, path: Path, see: Callable[[Record, int], object] | None = None) -> None:
+    def __init__(self, path: Path, see: Callable[[Record, int], bool] | None = None) -> None:
         self._path = path
         self._mutex = threading.Lock()
         self._file = _open_locked(path)
@@ -199,15 +200,13 @@ class RecordWriter:
             self.close()
             raise
 
-    def _mend_and_read(self, see: Callable[[Record, int], object] | None) -> None:
+    def _mend_and_read(self, see: Callable[[Record, int], bool] | None) -> None:
         self._places: dict[str, int] = {}
         whole, last = 0, b"\n"
         with os.fdopen(self._file, "rb", closefd=False) as file:
             for position, line, record in read_lines(self._path, file):
-                if record is not None:
+                if record is not None and (see is None or see(record, len(line))):
                     self._places[record.key] = position
-                    if see is not None:
-                        see(record, len(line))
                 whole, last = position + len(line), line[-1:]
         self.earlier = NewestLines(self._path, dict(self._places))
         self.newest = NewestLines(self._path, self._places)

@@ -223,7 +223,7 @@ def _add_results(
     for file, content in contents.items():
         name = file.relative_to(base).as_posix().removesuffix(".xz")
         parts.add(f"{RECORDS}/{prefix}{name}", content)
-        newest = {record.key: record for record in parse_records(file, content)}
+        newest = {record.identity: record for record in parse_records(file, content)}
         rows += [(file, record) for record in newest.values()]
     if logs:
         named = {(file.parent / one.log).resolve() for file, one in rows if one.log}

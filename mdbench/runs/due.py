@@ -103,15 +103,17 @@ class RecordSummary:
 def read_summaries(files: Mapping[str, Path]) -> dict[str, list[RecordSummary]]:
     """Read the newest record of each key of every file, oldest first; none where there is no file.
 
+    A record under another method's name is passed over: a key says nothing of the name.
+
     Raises
     ------
     RecordsError
         As `mdbench.records.RecordStore.read`.
     """
-    return {name: list(_read_file(file)) for name, file in files.items()}
+    return {name: list(_read_file(name, file)) for name, file in files.items()}
 
 
-def _read_file(path: Path) -> list[RecordSummary]:
+def _read_file(name: str, path: Path) -> list[RecordSummary]:
     summaries: dict[str, RecordSummary] = {}
     try:
         with path.open("rb") as file:
@@ -119,16 +121,17 @@ def _read_file(path: Path) -> list[RecordSummary]:
                 if not line.isspace():
                     data = json.loads(line)
                     check_schema(data)
-                    one = RecordSummary.of(data, len(line))
-                    summaries[one.key] = one
+                    if f"{data['algorithm']}-{data['data_type']}" == name:
+                        one = RecordSummary.of(data, len(line))
+                        summaries[one.key] = one
     except FileNotFoundError:
         return []
     except (
         *(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MdbenchError),
     ):
         # A torn line, or worse: the store reports which.
-        latest = RecordStore(path).latest().values()
-        return [RecordSummary.of(record, len(record.to_line())) for record in latest]
+        own = {one.key: one for one in RecordStore(path).read() if one.results == name}
+        return [RecordSummary.of(record, len(record.to_line())) for record in own.values()]
     return list(summaries.values())
 
 

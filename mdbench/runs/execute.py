@@ -204,7 +204,7 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
         past: dict[str, dict[str, RecordSummary]] = {name: {} for name in plan.files}
         ledger = _RecordLedger(observer)
         for name, file in plan.files.items():
-            each = partial(_remember, past[name])
+            each = partial(_remember, name, past[name])
             ledger.writers[name] = stack.enter_context(RecordStore(file).open_for_writing(each))
         for name, writer in ledger.writers.items():
             if writer.dropped_bytes:
@@ -255,8 +255,11 @@ def execute(plan: Plan, runtime: Runtime, observer: Observer, backend: Backend) 
 _LEFT = {Status.INTERRUPTED}
 
 
-def _remember(past: dict[str, RecordSummary], record: Record, size: int) -> None:
-    past[record.key] = RecordSummary.of(record, size)
+def _remember(name: str, past: dict[str, RecordSummary], record: Record, size: int) -> bool:
+    """Remember a record of a results file; return whether it is of the file's own method."""
+    if own := record.results == name:
+        past[record.key] = RecordSummary.of(record, size)
+    return own
 
 
 def _check_connections(to_run: list[ResolvedJob], plan: Plan, backend: Backend) -> None:

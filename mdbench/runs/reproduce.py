@@ -38,10 +38,10 @@ from mdbench.runs.services import services
 from mdbench.runs.spec import JobSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from mdbench.datatypes.base import DataType, Task
+    from mdbench.datatypes.base import Dataset, DataType, Task
     from mdbench.records import Record, SmallerBudget
     from mdbench.workspace import Workspace
 
@@ -287,8 +287,37 @@ class RescoredRecord:
         return {name: pair for name, pair in pairs.items() if not _same(*pair)}
 
 
+class LastMade:
+    """The dataset of the record that was scored last, and its task, however large they are."""
+
+    def __init__(self) -> None:
+        self._data: Hashable = None
+        self._dataset: Dataset | None = None
+        self._cut: Hashable = None
+        self._task: Task[Any] | None = None
+
+    def dataset(self, data: Hashable, make: Callable[[], Dataset]) -> Dataset:
+        """Return the dataset that was asked for, making it where it is not the last one."""
+        if self._dataset is None or data != self._data:
+            self._dataset = self._task = None  # so that there are never two
+            self._dataset, self._data = make(), data
+        return self._dataset
+
+    def task(self, cut: Hashable, make: Callable[[], Task[Any]]) -> Task[Any]:
+        """Return the task that was asked for of this dataset, making it where it is another one."""
+        if self._task is None or cut != self._cut:
+            self._task = None
+            self._task, self._cut = make(), cut
+        return self._task
+
+
 def rescored(
-    record: Record, catalog: Catalog, folders: Sequence[Path] = (), *, reuse: bool = False
+    record: Record,
+    catalog: Catalog,
+    folders: Sequence[Path] = (),
+    *,
+    reuse: bool = False,
+    last: LastMade | None = None,
 ) -> RescoredRecord:
     """Score a record's answer by the scorer of today; where it does not suffice, return why.
 
@@ -301,9 +330,11 @@ def rescored(
     reuse
         Whether the record is believed where its scorer computed a metric as that of today does
         (`DataType.metrics_since`).
+    last
+        What was made for the record before, and is taken for this one where it is the same.
     """
     try:
-        after = _rescored(record, catalog, folders, reuse)
+        after = _rescored(record, catalog, folders, reuse, last or LastMade())
     except _LeftError as left:
         return RescoredRecord(record, record, str(left))
     except MdbenchError as error:
@@ -336,7 +367,8 @@ def rescore_all(
         n_jobs = max(1, min(jobs_at_a_time(None, 1), len(records) // _A_PROCESS))
     if n_jobs == 1:
         catalog = Catalog(workspace)
-        return (rescored(record, catalog, folders, reuse=reuse) for record in records)
+        last = LastMade()
+        return (rescored(one, catalog, folders, reuse=reuse, last=last) for one in records)
     left = iter(records)
     pieces = iter(lambda: tuple(islice(left, _PIECE)), ())
     # Each score is of one thread, as where the records were made.
@@ -349,21 +381,23 @@ def rescore_all(
 def _piece_rescored(
     records: tuple[Record, ...], workspace: Workspace, folders: Sequence[Path], reuse: bool
 ) -> list[RescoredRecord]:
-    catalog = _catalog(workspace)
-    return [rescored(record, catalog, folders, reuse=reuse) for record in records]
+    catalog, last = _of_process(workspace)
+    return [rescored(record, catalog, folders, reuse=reuse, last=last) for record in records]
 
 
 @cache
-def _catalog(workspace: Workspace) -> Catalog:
+def _of_process(workspace: Workspace) -> tuple[Catalog, LastMade]:
     """Return what a process keeps from one piece of the records to the next."""
-    return Catalog(workspace)
+    return Catalog(workspace), LastMade()
 
 
 class _LeftError(Exception):
     """A record's answer does not suffice for new scores."""
 
 
-def _rescored(record: Record, catalog: Catalog, folders: Sequence[Path], reuse: bool) -> Record:
+def _rescored(
+    record: Record, catalog: Catalog, folders: Sequence[Path], reuse: bool, last: LastMade
+) -> Record:
     answered = record.answered
     labels = attached(folders, record.answers)
     if record.protocol != Protocol.STRICT:
@@ -373,12 +407,16 @@ def _rescored(record: Record, catalog: Catalog, folders: Sequence[Path], reuse: 
     if record.status is Status.INVALID_OUTPUT:
         raise _LeftError("its answer was refused, and the record does not hold it")
     job = JobSpec.of(record)
-    dataset = catalog.load(job)
+    data = job.data_type, job.dataset_path, job.data
+    dataset = last.dataset(data, lambda: catalog.load(job))
     same_data = dataset.fingerprint == record.key_parts.get("dataset")
     if not same_data and record.provenance.machine.cpu == this_machine().cpu:
         raise _LeftError(_OTHER_DATA)
     data_type = catalog.data_type(job.data_type)
-    task = data_type.task(dataset, record.view, job.protocol)
+    task = last.task(
+        (record.view, job.protocol),
+        lambda: data_type.task(dataset, record.view, job.protocol),
+    )
     if _only_predicts(record, catalog):
         task = data_type.predicted(task)
     parts = {name: part for name, part in record.key_parts.items() if name != _OLD_SCORER}

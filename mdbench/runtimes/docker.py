@@ -24,7 +24,6 @@ from docker.types import LogConfig, Ulimit
 
 from mdbench.errors import UnavailableError
 from mdbench.installation import command
-from mdbench.owners import owner
 from mdbench.runtimes import processes
 from mdbench.runtimes.base import Breach, Enforcement, Prepared, Runtime, WorkerGoneError
 from mdbench.runtimes.engine import (
@@ -52,7 +51,7 @@ from mdbench.runtimes.environments.images import (
 )
 from mdbench.runtimes.environments.subprocesses import SubprocessRegistry
 from mdbench.runtimes.job_folder import Scratch, remove_left_over
-from mdbench.runtimes.processes import JOB_UIDS, Cores, worker_cores
+from mdbench.runtimes.processes import JOB_UIDS, Cores, owner, worker_cores
 from mdbench.runtimes.protocol import MAX_LINE
 from mdbench.runtimes.usage import Watchdog, group_of
 from mdbench.runtimes.worker import (

@@ -13,9 +13,9 @@ from docker.errors import APIError, DockerException
 
 import docker
 from mdbench.errors import UnavailableError
-from mdbench.owners import is_orphan
 from mdbench.runtimes.base import Enforcement
 from mdbench.runtimes.environments.docker_cli import ENGINE_SECONDS, START_IT, no_engine
+from mdbench.runtimes.processes import is_orphan
 
 if TYPE_CHECKING:
     import socket

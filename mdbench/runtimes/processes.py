@@ -1,10 +1,14 @@
-"""Processes of a worker from Linux's /proc, the cores that they are pinned to, and their output."""
+"""Processes of a worker from Linux's /proc, the cores that they are pinned to, and their output.
+
+Processes have names here, by which what they leave behind is known as theirs.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -16,7 +20,6 @@ from mdbench.worker.leftovers import open_folder
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
-
 
 JOB_UIDS = range(61184, 65520)
 """Users that no account has, for jobs: service managers draw dynamic users from the same range.
@@ -411,3 +414,32 @@ def _walk(folder: int) -> Generator[int, None, None]:
 def _entries(folder: int) -> Iterator[os.DirEntry[str]]:
     with suppress(OSError), os.scandir(folder) as entries:
         yield from entries
+
+
+def owner() -> str:
+    """Name this process, so that no other one will ever have the name."""
+    return f"{_machine()} {os.getpid()} {_start_of(os.getpid())}"
+
+
+def is_orphan(name: str) -> bool:
+    """Whether a process of this machine, as `owner` named it, has ended."""
+    machine, _, rest = name.partition(" ")
+    pid, _, start = rest.partition(" ")
+    return machine == _machine() and pid.isdigit() and _start_of(int(pid)) != start
+
+
+def _machine() -> str:
+    """Name the machine since it was started, and the process namespace that numbers are of."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}:{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _start_of(pid: int) -> str:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return text.rpartition(")")[2].split()[19]

@@ -10,9 +10,9 @@ from harness import ROOT, HereRuntime, add_method, children
 from inside import inside
 
 from mdbench import methods
+from mdbench.authoring import make_method
 from mdbench.authoring.check import Finding, check_method
-from mdbench.authoring.missing_modules import missing_modules
-from mdbench.authoring.new import make_method
+from mdbench.authoring.trials import missing_modules
 from mdbench.errors import NotFetchedError, UsageError
 from mdbench.runtimes.base import Prepared
 from mdbench.runtimes.environments.venvs import prepare

@@ -14,8 +14,8 @@ import pytest
 from harness import METHOD, ROOT, HereRuntime
 
 from mdbench import methods
+from mdbench.authoring import STARTS, make_method
 from mdbench.authoring.check import Finding, check_method
-from mdbench.authoring.new import STARTS, make_method
 from mdbench.cli import main
 
 if TYPE_CHECKING:

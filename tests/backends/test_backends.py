@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mdbench.backends import open_backend
 from mdbench.backends.local import LocalBackend
-from mdbench.backends.registry import open_backend
 from mdbench.errors import UsageError
 from mdbench.runs.plan import TASKS
 from mdbench.runs.study import RunOptions, Study

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harness import ZERO, add_method
 
+import mdbench
 from mdbench.cli import main
 from mdbench.cli.options import Exit
 from mdbench.records import Record, RecordStore, Status
@@ -139,3 +141,55 @@ def test_a_last_line_that_is_cut_off_is_named(
     printed = capsys.readouterr().out
     assert "cut off" not in printed
     assert "2 records of 1 file" in printed
+
+
+def test_a_method_under_another_name_replaces_nobody(
+    genuine: list[Record], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same keys under another name, with better scores and a newer date, in each place."""
+    renamed = [later(one, algorithm="superzero", metrics={"nmse": 1e-20}) for one in genuine]
+    put("b", renamed)
+    put("c", [*genuine, *renamed])
+    put("d", [*renamed, *genuine])
+    for places in (["a", "b"], ["b", "a"], ["c"], ["d"]):
+        capsys.readouterr()
+        assert main(["report", *places, "--json"]) == Exit.DONE
+        content = json.loads(capsys.readouterr().out)
+        assert content["conflicts"] == []
+        (board,) = content["data_types"].values()
+        assert {row["method"] for row in board["rows"]} == {"zero", "superzero"}
+        assert main(["report", *places, "--text"]) == Exit.DONE
+        assert "2 jobs of superzero and zero with the same key" in capsys.readouterr().out
+        assert main(["combine", *places, "--out", "t.csv"]) == Exit.DONE
+        assert "2 jobs of superzero and zero with the same key" in capsys.readouterr().out
+        kept = Counter(record.algorithm for _, record in read_rows(Path("t.csv")))
+        assert kept == {"zero": 2, "superzero": 2}
+        assert Counter(mdbench.load(places[-1])["algorithm"]) <= kept
+    assert Counter(mdbench.load("c")["algorithm"]) == kept
+    assert main(["bundle", "c", "--out", "c.zip"]) == Exit.DONE
+    assert main(["combine", "c.zip", "--out", "t.csv"]) == Exit.DONE
+    assert len(read_rows(Path("t.csv"))) == 4
+
+
+@pytest.mark.parametrize("case", ["alone", "after its own", "before its own"])
+def test_a_record_under_another_name_is_not_that_of_a_job(
+    genuine: list[Record], case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run goes on as if records of other names were not in its file."""
+    renamed = [later(one, algorithm="superzero") for one in genuine]
+    records = {
+        "alone": renamed,
+        "after its own": [*genuine, *renamed],
+        "before its own": [*renamed, *genuine],
+    }[case]
+    put("a", records)
+    line = ["--algorithm", "zero", "--data-type", "ode", "--work", "20", "--dataset", *DATASETS]
+    capsys.readouterr()
+    assert main(["plan", *line, "--result-dir", "a", "--why"]) == Exit.DONE
+    due = "it has no record" in capsys.readouterr().out
+    assert main(["run", *line, "--result-dir", "a"]) == Exit.DONE
+    left = Counter(record.algorithm for record in RecordStore(Path("a/zero-ode.jsonl")).read())
+    assert left == {"zero": 2, "superzero": 2}
+    assert due is (case == "alone")
+    assert main(["run", *line, "--result-dir", "a"]) == Exit.DONE  # and then it is done
+    assert len(RecordStore(Path("a/zero-ode.jsonl")).read()) == left.total()

@@ -68,7 +68,7 @@ def add(folder: Path, name: str, code: str, verbs: str) -> None:
 def added(page: str) -> str:
     """Return what stands below the heading of extensions, without those that come with the core."""
     lines = page.partition("\nMore:\n")[2].partition("\n\n")[0].splitlines()
-    own = {*VERBS.core, "lab", "llm", "registry"}
+    own = {*VERBS.core, "lab", "llm", "place", "registry"}
     return "\n".join(line for line in lines if line.split()[0] not in own)
 
 

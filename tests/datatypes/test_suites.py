@@ -13,8 +13,8 @@ from harness import ROOT, add_method, section_of
 
 from mdbench import datatypes
 from mdbench.cli import main
+from mdbench.cli.workspace import members, read_suites
 from mdbench.datatypes.equations.files import Suites
-from mdbench.datatypes.suites import members, read_suites
 from mdbench.errors import DataError
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions

@@ -96,6 +96,7 @@ ADDS = {
     "community": ("registry board x", "No such command 'registry'."),
     "estimators": ("refit pond new.csv", "No such command 'refit'."),
     "laboratory": ("lab rivals", "No such command 'lab'."),
+    "standings": ("place sindy", "No such command 'place'."),
     "language_models": (
         "run --algorithm llmsr --data-type ode --llm-model m",
         "llmsr asks the service 'llm', which is not here",

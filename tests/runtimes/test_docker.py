@@ -17,7 +17,6 @@ from isolated import HOME
 
 import docker
 from mdbench.methods import find
-from mdbench.owners import is_orphan, owner
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan
 from mdbench.runs.study import RunOptions
@@ -25,7 +24,7 @@ from mdbench.runtimes import docker as containers
 from mdbench.runtimes.base import Limits, Prepared, WorkerGoneError
 from mdbench.runtimes.docker import DockerRuntime
 from mdbench.runtimes.engine import Frames, Pipes
-from mdbench.runtimes.processes import JOB_UIDS
+from mdbench.runtimes.processes import JOB_UIDS, is_orphan, owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,7 +232,7 @@ def test_where_pipes_do_not_reach_the_engine_carries_all(
 
 def test_containers_of_the_dead_are_removed(runtime: Runtime, method: Method) -> None:
     image = runtime.prepare(method).command[0]
-    code = "from mdbench.owners import owner; print(owner())"
+    code = "from mdbench.runtimes.processes import owner; print(owner())"
     dead = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()

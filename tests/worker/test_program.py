@@ -282,7 +282,7 @@ def test_the_examples_are_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(methods.FOLDERS_VARIABLE, raising=False)
     with methods.more_folders([str(EXAMPLES)]):
         found = methods.discover(ROOT / "algorithms")
-    for name in ("linear_c", "linear_r"):
+    for name in ("linear_c", "linear_r", "quadratic_rust"):
         method = found[name]
         assert isinstance(method, methods.Method), method
         assert method.spec.program

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from mdbench.cli.options import COMPLETIONS, with_methods
-from mdbench.cli.parameters import RESULTS, Json, NJobs, Results, RuntimeName, read_n_jobs
+from mdbench.cli.parameters import NJobs, RuntimeName, read_n_jobs
 from mdbench.errors import UsageError
 
 
@@ -45,7 +45,7 @@ def new(
     It is made in the first folder of MDBENCH_METHODS where that is set, else in algorithms/: of the
     clone, or of the current folder where mdbench is an installed package.
     """
-    from mdbench.authoring.new import STARTS, make_method
+    from mdbench.authoring import STARTS, make_method
     from mdbench.installation import CLONE, command, resource
     from mdbench.methods import own_folder, refuse_taken
     from mdbench.workspace import Workspace
@@ -150,25 +150,3 @@ def check(
         n_jobs=read_n_jobs(n_jobs),
         json_=json,
     )
-
-
-def place(
-    method: Annotated[
-        str,
-        typer.Argument(help="The method's name.", autocompletion=COMPLETIONS["algorithm"]),
-    ],
-    results: Results = None,
-    figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the ranking into this SVG file.")
-    ] = None,
-    json: Json = False,
-) -> int:
-    """Show a method's rank among those of the edition, on the jobs that it has done.
-
-    Compared are records with the same data, noise, protocol and budget of work (--work 2 on ode),
-    of seed 0, by the share of true equations identified.
-    """
-    from mdbench.cli.place import place_method
-
-    console = Console(highlight=False)
-    return place_method(method, results or RESULTS, console, figure=figure, json_=json)

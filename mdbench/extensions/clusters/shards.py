@@ -267,11 +267,9 @@ def merge(files: ShardFiles, result_dir: Path) -> CollectedRecords:
     """
     collected = ShardCollector(files).poll()
     for name, lines in collected.lines.items():
-        known: set[str] = set()
-        with RecordStore(result_dir / f"{name}.jsonl").open_for_writing(
-            lambda record, _, known=known: known.add(record.key)  # type: ignore[misc]
-        ) as writer:
-            writer.append_lines([each for each in lines if each[0] not in known])
+        store = RecordStore(result_dir / f"{name}.jsonl")
+        with store.open_for_writing(lambda record, _, own=name: record.results == own) as writer:  # type: ignore[misc]
+            writer.append_lines([line for line in lines if line[0] not in writer.earlier])
     if not collected.foreign:
         files.remove()
     return collected

@@ -330,7 +330,8 @@ def newest_of(bundle: Path, folder: Path) -> list[Record]:
     Raises
     ------
     RecordsError
-        If two files have a result of one job: nobody could say which counts.
+        If two files have a result of one job: nobody could say which counts; or if a key, which is
+        of one folder of a method, is there under two names.
     """
     seen: dict[str, Record] = {}
     for path in results_files(folder):
@@ -344,6 +345,14 @@ def newest_of(bundle: Path, folder: Path) -> list[Record]:
                 "Bundle the results of one folder.",
             )
         seen |= own
+    names: dict[str, str] = {}
+    for record in seen.values():
+        if (other := names.setdefault(record.key, record.algorithm)) != record.algorithm:
+            raise RecordsError(
+                f"{bundle} has one job under two names of methods: {other} and "
+                f"{record.algorithm}, on {record.system}, seed {record.seed}.",
+                "One of them is not its own: bundle the results without it.",
+            )
     return list(seen.values())
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from mdbench.errors import UsageError
-from mdbench.owners import is_orphan, owner
+from mdbench.runtimes.processes import is_orphan, owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -44,6 +44,8 @@ PATH_IN_IMAGE = "/mdbench/path"
 METHODS_IN_IMAGE = "/mdbench/method"
 """The folder there that holds the method's folder and those that it uses."""
 
+_HOW_LONG = "a minute or more, and once only; without images: --runtime venv"
+"""How long the image of packages takes, and how to do without."""
 _PACKAGE = Path(mdbench.__file__).resolve().parent
 
 
@@ -301,7 +303,10 @@ class Images:
         if recipe.fetch:
             self._fetched(recipe)
             return
-        self._report(f"building the image {recipe.tag} on {recipe.base.reference}")
+        self._report(
+            f"building the image {recipe.tag} on {recipe.base.reference}: the packages of "
+            f"{recipe.method}, {_HOW_LONG}"
+        )
         labels = recipe.labels("environment") | {"mdbench.content": recipe.identity}
         with _context(recipe.dockerfile, labels, self._report) as folder:
             (folder / "wheels").mkdir()

@@ -268,6 +268,8 @@ def test_a_name_is_that_of_the_folder(scene: Scene) -> None:
     as_other = [changed(one, algorithm="other") for one in scene.mean]
     with pytest.raises(RecordsError, match="its folder is that of mean"):
         scene.submit(as_other, "as-other")
+    with pytest.raises(RecordsError, match="one job under two names of methods: mean and superb"):
+        scene.submit([*scene.mean, *renamed], "both")
     nameless = [with_parts(one) for one in scene.mean]
     for one in nameless:
         del one.key_parts["adapter"]

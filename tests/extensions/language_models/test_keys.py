@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mdbench.extensions.language_models.keys import Key, hidden_variable, read_key, remove_left_keys
-from mdbench.owners import owner
+from mdbench.runtimes.processes import owner
 
 if TYPE_CHECKING:
     from pathlib import Path

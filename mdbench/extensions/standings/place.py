@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import defaultdict
 from html import escape as escape_html
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from mdbench.cli.editions import EditionIndex, Standing, rule_of
+from mdbench import methods
 from mdbench.cli.options import Exit
+from mdbench.cli.parameters import RESULTS
 from mdbench.drawing.numbers import percent
 from mdbench.errors import UsageError, counted, did_you_mean
+from mdbench.extensions.standings.editions import EditionIndex, Standing, rule_of
 from mdbench.installation import command
 from mdbench.records.files import parse_records, read_content, results_files
-from mdbench.workspace import write_whole
+from mdbench.workspace import Workspace, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from rich.console import Console
 
+    from mdbench.methods import Method
     from mdbench.records import Record
 
 _NEIGHBOURS = 2
@@ -87,14 +91,26 @@ def place_method(
     return Exit.DONE
 
 
-def short_place(method: str, folders: Sequence[Path]) -> str:
-    """Return a line for each suite in which a method stands; empty where it has no record."""
-    try:
-        records = records_of_method(method, folders)
-    except UsageError:  # no folder of results yet
+def after_check(method: Method) -> str:
+    """Return a line for each suite in which a method stands; without a record what makes some.
+
+    Nothing of methods that cannot stand: without equations, or with a service.
+    """
+    if not method.spec.equations or method.spec.service:
         return ""
-    standings = EditionIndex.read().standings(records, method)
-    return "\n".join(_headline(standing) for standing in standings)
+    try:
+        records = records_of_method(method.name, RESULTS)
+    except UsageError:  # no folder of results yet
+        records = []
+    if standings := EditionIndex.read().standings(records, method.name):
+        return "\n".join(_headline(standing) for standing in standings)
+    run = run_hint(method.name, method.spec.data_types)
+    folder = method.folder.parent
+    sources = methods.folders(Workspace.find().algorithms)
+    if Path(sources.get(folder.resolve(), "")).is_absolute():  # else it is found without an option
+        where = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+        run = run.replace(" --algorithm", f" --methods {shlex.quote(str(where))} --algorithm", 1)
+    return f"How good is it?  {run}, then mdbench place {method.name}"
 
 
 def run_hint(method: str, data_types: Sequence[str]) -> str:
@@ -161,7 +177,13 @@ def _lines(standing: Standing, index: EditionIndex) -> Iterator[str]:
             line += "  (mostly not measured)" * row.not_measured
             yield f"[green]{line}[/]" if own else line
         yield "  wins: it identifies the job and that method does not; losses: the other way round"
-        yield from _named("  it alone identifies: ", standing.only_mine)
+        yield from _named("  it alone identifies: ", standing.only_mine or ["none"])
+        yield from _named("  it alone misses: ", standing.missed_by_it_alone or ["none"])
+        number = len(standing.better)
+        who = f"all {number} methods" if number > 1 else "the method"
+        verb = "identify" if number > 1 else "identifies"
+        head = f"  it misses what {who} of better rank {verb}: "
+        yield from _named(head, standing.missed_unlike_better)
         most_miss = [f"{job} ({count})" for job, count in standing.missed]
         others = counted(len(standing.compared), "other")
         yield from _named(f"  it misses what most of the {others} identify: ", most_miss)
@@ -199,6 +221,8 @@ def _as_json(standing: Standing) -> dict[str, object]:
         "rank": standing.row.rank if standing.compared else None,
         "ranking": [row._asdict() for row in standing.rows],
         "only_mine": standing.only_mine,
+        "missed_by_it_alone": standing.missed_by_it_alone,
+        "missed_unlike_better": standing.missed_unlike_better,
         "missed": dict(standing.missed),
         "unknown": standing.unknown,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import edition_index
 import pytest
 
-from mdbench.cli.editions import INDEX, EditionIndex
+from mdbench.extensions.standings.editions import INDEX, EditionIndex
 
 
 def test_the_index_is_of_all_editions() -> None:

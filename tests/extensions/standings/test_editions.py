@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from reporting import EXAMPLE, data
 
-from mdbench.cli.editions import INDEX, EditionIndex, Standing, make_index, verdicts_of
+from mdbench.extensions.standings.editions import (
+    INDEX,
+    EditionIndex,
+    Standing,
+    make_index,
+    verdicts_of,
+)
 from mdbench.records import Record
 
 if TYPE_CHECKING:
@@ -71,6 +77,31 @@ def test_what_one_alone_identifies_and_what_it_misses() -> None:
     assert ours.only_mine == ["d"]
     assert ours.missed == [("a", 3), ("b", 2)]  # of three others; c has one alone
     assert standing("1110").only_mine == []
+
+
+@pytest.mark.parametrize(
+    ("own", "alone", "unlike_better"),
+    [
+        ("0001", ["a"], ["a", "b"]),  # best and middle are better, last has as many
+        ("0110", ["a"], ["a"]),
+        ("1001", [], ["b", "c"]),  # middle has as many
+        ("0111", ["a"], []),  # nobody is better
+        ("0000", ["a"], ["a"]),
+        ("1111", [], []),
+    ],
+)
+def test_what_it_alone_misses_of_all_and_of_the_better_methods(
+    own: str, alone: list[str], unlike_better: list[str]
+) -> None:
+    ours = standing(own)
+    assert ours.missed_by_it_alone == alone
+    assert ours.missed_unlike_better == unlike_better
+
+
+def test_where_nobody_can_be_compared_nothing_is_missed_by_it_alone() -> None:
+    rows = [*records("short", "11"), record("other", "c", right=True)]
+    (ours,) = made(rows).standings(records("mine", "0000"), "mine")
+    assert (ours.compared, ours.missed_by_it_alone, ours.missed_unlike_better) == ({}, [], [])
 
 
 def test_only_the_same_budget_noise_and_data_are_compared() -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import tomllib
+from pathlib import Path
+from typing import Any
 
 import pytest
+from harness import METHOD
 from reporting import EXAMPLE, data
 
 from mdbench.cli import main
-from mdbench.cli.editions import EditionIndex
-from mdbench.cli.place import run_hint, short_place
+from mdbench.extensions.standings.editions import EditionIndex
+from mdbench.extensions.standings.place import after_check
+from mdbench.method_spec import MethodSpec
+from mdbench.methods import Method
 from mdbench.records import Record
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TITLE = "ode, work 2.0 s, strict, clean"
 
@@ -49,6 +51,9 @@ def test_the_rank_the_neighbours_and_a_figure(
     rows = [line.split() for line in said.splitlines() if "█" in line]
     assert rows[0][:3] == ["1", "mine", "59"]
     assert rows[1][:6] == ["1", "integral", "‡", "59", "0", "0"]
+    assert "it alone identifies: none" in said
+    assert "it alone misses: none" in said
+    assert "of better rank" not in said  # as nobody is better
     assert "scored by version" in said  # of the made-up records
     svg = figure.read_text(encoding="utf-8")
     assert svg.count("<rect") == svg.count("</text>") // 2 + 1
@@ -60,7 +65,23 @@ def test_as_json_it_has_all_methods(results: Path, capsys: pytest.CaptureFixture
     (suite,) = json.loads(capsys.readouterr().out)["suites"]
     assert (suite["data_type"], suite["work_s"], suite["rank"], suite["jobs"]) == ("ode", 2, 1, 90)
     assert {row["method"] for row in suite["ranking"]} >= {"mine", "sindy", "operon"}
-    assert suite["only_mine"] == []
+    assert suite["only_mine"] == suite["missed_by_it_alone"] == []
+    assert suite["missed_unlike_better"] == []
+
+
+def test_records_under_another_name_with_the_same_keys_are_not_its_own(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = results / "mine-ode.jsonl"
+    lines = file.read_text(encoding="utf-8")
+    better = lines.replace('"algorithm":"mine"', '"algorithm":"supermine"')
+    better = better.replace('"identified":0.0', '"identified":1.0')
+    assert "mine" not in better.replace("supermine", "")
+    file.write_text(lines + better, encoding="utf-8")
+    assert main(["place", "mine"]) == 0
+    assert "59 of 90 jobs identified" in capsys.readouterr().out
+    assert main(["place", "supermine"]) == 0
+    assert "90 of 90 jobs identified" in capsys.readouterr().out
 
 
 def test_without_records_it_says_what_makes_some(
@@ -81,9 +102,20 @@ def test_without_records_it_says_what_makes_some(
     assert "--algorithm mine --data-type ode --work 2" in said
 
 
-def test_a_line_at_the_end_of_a_check(results: Path) -> None:
-    (line,) = short_place("mine", [results]).splitlines()
+def method(name: str, *data_types: str, **more: Any) -> Method:
+    content = tomllib.loads(METHOD.format(name=name, tuning="none", more=""))
+    content |= {"data_types": data_types or ("ode",), **more}
+    return Method(Path(name), MethodSpec.model_validate(content))
+
+
+@pytest.mark.usefixtures("results")
+def test_a_line_at_the_end_of_a_check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (line,) = after_check(method("mine")).splitlines()
     assert line.startswith(f"{TITLE}: rank 1 of ")
-    assert short_place("nobody", [results]) == ""
-    assert short_place("mine", [results / "nowhere"]) == ""
-    assert run_hint("mine", ["derivation", "pde"]).endswith("--data-type pde --work 10")
+    assert after_check(method("mine", equations=False, family="predictor")) == ""
+    assert after_check(method("mine", access={"llm": True})) == ""
+    hint = after_check(method("nobody", "derivation", "pde"))
+    assert hint.endswith("--data-type pde --work 10, then mdbench place nobody")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert "--data-type ode --work 2, then mdbench place mine" in after_check(method("mine"))

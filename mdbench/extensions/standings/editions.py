@@ -270,6 +270,27 @@ class Standing:
         return sorted(job for job in _right_of(self.own) if not self.times_identified[job])
 
     @property
+    def missed_by_it_alone(self) -> list[str]:
+        """The jobs that it misses and every other method identifies."""
+        return self._missed_and_identified_by(list(self.compared))
+
+    @property
+    def better(self) -> list[str]:
+        """The methods of a better rank."""
+        return [row.method for row in self.rows if row.rank < self.row.rank]
+
+    @property
+    def missed_unlike_better(self) -> list[str]:
+        """The jobs that it misses and every method of a better rank identifies."""
+        return self._missed_and_identified_by(self.better)
+
+    def _missed_and_identified_by(self, names: Sequence[str]) -> list[str]:
+        if not names:
+            return []
+        by_all = set.intersection(*(_right_of(self.compared[name]) for name in names))
+        return sorted(self.own.keys() & by_all - _right_of(self.own))
+
+    @property
     def missed(self) -> list[tuple[str, int]]:
         """The jobs that it misses and most others identify, with how many; the most first."""
         most = _MOSTLY * len(self.compared)

@@ -1,0 +1,1 @@
+"""Where a method stands among those of the editions."""
