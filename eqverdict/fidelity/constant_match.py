@@ -460,9 +460,7 @@ def constant_shift(
     rank = int(np.linalg.matrix_rank(slopes, rtol=1e-8)) if len(slopes) else 0
     if fixed is None and rank < n:
         return None
-    everywhere = fit_parametric(
-        truth, columns, wanted, truth.start, list(range(n)), nearby=nearby
-    )
+    everywhere = fit_parametric(truth, columns, wanted, truth.start, list(range(n)), nearby=nearby)
     # With all free to move, none moves farther than where some stand still, or not by much.
     if everywhere is None or np.max(np.abs(everywhere / truth.start - 1)) > _FARTHEST_TOGETHER:
         return None

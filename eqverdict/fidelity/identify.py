@@ -336,12 +336,11 @@ class _Comparison:
             if moved is not None and moved.relation is Equivalence.SAME:
                 return moved
             others += [] if moved is None else [moved]
-        if (own := self._moved_as_given()) is not None:
-            return own
-        if others:
+        own = self._moved_as_given()
+        if own is None and others:
             return MatchResult(Equivalence.OTHER_CONSTANTS, min(map(_error, others)))
-        if (printed := self._as_printed()) is not None:
-            return printed
+        if (same := own or self._as_printed()) is not None:
+            return same
         return MatchResult(Equivalence.UNKNOWN if unknown else Equivalence.APART)
 
     def _as_a_whole(self) -> MatchResult | None:

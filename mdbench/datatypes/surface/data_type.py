@@ -39,7 +39,7 @@ from mdbench.datatypes.surface.metrics import (
     failure,
 )
 from mdbench.datatypes.surface.problem import OUTPUTS, SurfaceRows
-from mdbench.errors import AnswerError, EquationError
+from mdbench.errors import AnswerError, EquationError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,7 +10,13 @@ from rich.markup import escape
 from mdbench import datatypes
 from mdbench.datatypes.facts import FRESH
 from mdbench.errors import UsageError, did_you_mean
-from mdbench.extensions.laboratory.drawing import GRAMMARS, check_commitment, commit, draw
+from mdbench.extensions.laboratory.drawing import (
+    GRAMMARS,
+    check_commitment,
+    commit,
+    commitment,
+    draw,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +53,7 @@ def draw_fresh(
         if console.is_terminal and done % 10 == 0:
             console.print(f"{name}: {done} of {of}", style="dim")
 
-    number = GRAMMARS[-1] if grammar is None else grammar
+    number = grammar or _published_grammar(seed, workspace) or GRAMMARS[-1]
     drawn = draw(seed, workspace, list(wanted) or able, count, report, grammar=number)
     for name, folder in drawn.items():
         console.print(
@@ -55,6 +61,16 @@ def draw_fresh(
             f"--data-type {name} --dataset {FRESH}{escape(seed)}",
             soft_wrap=True,
         )
+
+
+def _published_grammar(seed: str, workspace: Workspace) -> int | None:
+    """Return the grammar by which a study of the project has committed to a seed, or None."""
+    known = {commitment(seed, grammar): grammar for grammar in GRAMMARS}
+    for path in sorted((workspace.root / "studies").glob("*.commitment.json")):
+        published = json.loads(path.read_text(encoding="utf-8"))["commitment"]
+        if published in known:
+            return known[published]
+    return None
 
 
 def print_commitment(seed: str, grammar: int | None, workspace: Workspace) -> None:

@@ -19,6 +19,7 @@ from mdbench.datatypes.srsd.laws import draw as samples_of
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import DataError, UsageError
 from mdbench.extensions.laboratory.drawing import (
+    GRAMMARS,
     MANIFEST,
     check_commitment,
     commit,
@@ -50,7 +51,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
         for each in (ROOT / "datasets" / name).iterdir():
             (made.root / "datasets" / name / each.name).symlink_to(each)
     for seed in SEEDS:
-        draw(seed, made, ABLE, COUNT, quiet)
+        draw(seed, made, ABLE, COUNT, quiet, grammar=1)
     return made
 
 
@@ -66,7 +67,7 @@ def test_the_same_seed_gives_the_same_files(place: Workspace) -> None:
         assert len(before) == COUNT + 1
         other = texts(place, kind, SEEDS[1])
         assert len(other) == COUNT + 1
-        folder = draw(SEEDS[0], place, [kind], COUNT - 1, quiet)[kind]
+        folder = draw(SEEDS[0], place, [kind], COUNT - 1, quiet, grammar=1)[kind]
         fewer = texts(place, kind, SEEDS[0])
         assert len(fewer) == COUNT
         manifests = [json.loads(each.pop(MANIFEST)) for each in (fewer, dict(before))]
@@ -131,20 +132,30 @@ def test_the_truth_of_each_is_identified(place: Workspace, kind: str) -> None:
         assert one.wins, one
 
 
+@pytest.mark.parametrize("grammar", GRAMMARS)
 def test_a_commitment_is_of_one_seed_and_shows_what_has_changed(
-    place: Workspace, tmp_path: Path
+    grammar: int, tmp_path: Path
 ) -> None:
+    place = make_workspace(tmp_path / "workspace")
     folder = add_method(place, "zero")
     path = tmp_path / "commitment.json"
-    path.write_text(json.dumps(commit(SEEDS[0], place)), encoding="utf-8")
+    path.write_text(json.dumps(commit(SEEDS[0], grammar, place)), encoding="utf-8")
     assert SEEDS[0] not in path.read_text("utf-8")
-    assert check_commitment(SEEDS[0], path, place) == []
+    assert check_commitment(SEEDS[0], path, place) == (grammar, [])
+    assert check_commitment(SEEDS[0], path, place, grammar) == (grammar, [])
+    with pytest.raises(DataError, match=f"of grammar {grammar}"):
+        check_commitment(SEEDS[0], path, place, 3 - grammar)
     with pytest.raises(DataError, match="not of the seed"):
         check_commitment(SEEDS[1], path, place)
     adapter = folder / "adapter.py"
     adapter.write_text(adapter.read_text("utf-8") + "\n# tuned\n", encoding="utf-8")
     add_method(place, "later")
-    assert check_commitment(SEEDS[0], path, place) == ["later", "zero"]
+    assert check_commitment(SEEDS[0], path, place) == (grammar, ["later", "zero"])
+    if grammar > 1:
+        published = json.loads(path.read_text("utf-8")) | {"counts": "other"}
+        path.write_text(json.dumps(published), encoding="utf-8")
+        with pytest.raises(DataError, match="other counts"):
+            check_commitment(SEEDS[0], path, place)
     for text in ("{", "[]", '{"commitment": "x"}'):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match="no commitment"):
@@ -168,15 +179,22 @@ def test_list_names_what_was_drawn_with_its_source(
 @pytest.mark.parametrize("seed", ["", "../x", "A", "a b", "-a", "a" * 65, "ü", "a+b"])
 def test_a_seed_that_is_no_name_is_refused(seed: str) -> None:
     with pytest.raises(UsageError, match="--seed"):
-        commitment(seed)
+        commitment(seed, 2)
 
 
 @pytest.mark.usefixtures("workspace")
 def test_the_command_refuses_what_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "fresh", "--seed", "a", "--data-type", "surface"]) == 2
+    assert main(["lab", "fresh", "--seed", "a", "--data-type", "real"]) == 2
     assert "not drawn" in capsys.readouterr().err
+    one = ["lab", "fresh", "--seed", "a", "--data-type", "surface", "--grammar", "1"]
+    assert main(one) == 2
+    assert "--grammar" in capsys.readouterr().err
+    assert main(["lab", "fresh", "--seed", "a", "--grammar", "3"]) == 2
+    assert "Give 1 or 2" in capsys.readouterr().err
     assert main(["lab", "fresh", "--seed", "A/B"]) == 2
     assert "small letters" in capsys.readouterr().err
     assert main(["lab", "fresh", "--seed", "a", "--commit"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert found["commitment"] == commitment("a")
+    assert found["commitment"] == commitment("a", 2)
+    assert main(["lab", "fresh", "--seed", "a", "--commit", "--grammar", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["commitment"] == commitment("a", 1)
