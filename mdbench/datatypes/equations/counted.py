@@ -308,14 +308,14 @@ class _Draw:
         return str(self.generator.choice(flat)) if flat else _NUMBER
 
     def _of_kind(self, kind: str, context: str, depth: int) -> str:
-        name, _, rest = kind.partition(" of ")
+        name, _, number = kind.partition(" of ")
         if kind.startswith("@"):
             return self.leaves(kind)
         if name == "product":
-            parts = [self.part("a product", depth) for _ in range(int(rest))]
+            parts = [self.part("a product", depth) for _ in range(int(number))]
             return "*".join(f"({part})" for part in parts)
         if name == "sum":
-            terms = list(self._terms(int(rest), depth))
+            terms = list(self._terms(int(number), depth))
             signs = [self.sign(term, context) for term in terms]
             text = " ".join(f"{s} {t}" for s, t in zip(signs, terms, strict=True))
             return f"({text.removeprefix('+ ')})"
@@ -438,8 +438,8 @@ def shares_of(kind: str, what: str) -> dict[str, float]:
 def by_quota(shares: Mapping[str, float], count: int) -> list[str]:
     """Return a size for each of so many problems, so that any first of them have the shares.
 
-    Each is the size that is behind its share most, so that problem 7 is the same of 10 and of 100
-    (the quota method of Balinski and Young, 1975, without its upper bound).
+    Each is the size that is behind its share most.  So problem 7 is the same of 10 and of 100.  It
+    is the quota method of Balinski and Young (1975) without its upper bound.
     """
     drawn: Counter[str] = Counter()
     order = []

@@ -194,7 +194,7 @@ class Ode(EquationType[OdeDataset]):
     check_datasets = ("rc-circuit", "harmonic-oscillator")
     options = FACTS.options
     axes = AXES
-    fresh_problems = 200
+    fresh_problems = 50
     has_plots = True
 
     @cached_property

@@ -1,10 +1,10 @@
 """Systems newly drawn, which nobody has seen: their grammars, and what is accepted.
 
-By grammar 2 right-hand sides, numbers of equations and starts have the shares that were counted in
-suites and outside lists (`mdbench.datatypes.equations.counted`), and each number of equations has
-its quota of what is taken.  By grammar 1 terms are chosen from lists, with sizes and forms drawn by
-the shares of ODEBench's 63 systems, of which fewer are taken where fewer pass.  A system is drawn
-by the seed, its number and how often it was tried, and by nothing else.
+By grammar 2 equations, their numbers and starts have the shares that were counted in suites and
+outside lists (`mdbench.datatypes.equations.counted`).  Each number of equations has its quota of
+what is taken.  By grammar 1 terms are chosen from lists, with sizes and forms drawn by the shares
+of ODEBench's 63 systems: fewer are taken where fewer pass.  A system is drawn by the seed, its
+number and how often it was tried, and by nothing else.
 """
 
 from __future__ import annotations

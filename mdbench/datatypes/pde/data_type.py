@@ -125,7 +125,7 @@ class Pde(EquationType[PdeDataset]):
         AGREEMENT,
     )
     options = FACTS.options
-    fresh_problems = 20
+    fresh_problems = 12
 
     def advice(self, dataset: PdeDataset) -> list[str]:
         """Describe the data before a method is tried on them."""

@@ -146,7 +146,7 @@ class Srsd(EquationType[SrsdDataset]):
     )
     of_predictions = (NMSE.name, *(spec.name for spec in _TABLE_METRICS))
     options = FACTS.options
-    fresh_problems = 100
+    fresh_problems = 60
     snr_levels = False
     of_equations = True
 
