@@ -436,7 +436,7 @@ def _refuse_missing_files(folder: Path, spec: MethodSpec) -> None:
         raise MethodError(
             f"{folder / 'adapter.py'} is missing.",
             "It holds the class Adapter of the method; a method in another language has the key "
-            f"'program' instead ({page('other-languages')}).",
+            f"'program' instead ({page('adding-a-method')}).",
         )
     for name in spec.sources:
         if not (folder / name).is_file():

@@ -16,7 +16,6 @@ import argparse
 import json
 import re
 import subprocess
-import sys
 import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -235,4 +234,4 @@ def _written(tables: Iterator[tuple[str, Table]]) -> Iterator[tuple[str, dict[st
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -180,7 +180,7 @@ def test_run_and_load_give_the_same_typed_table() -> None:
     assert table["equations"][0] == ("0",)
     assert table.loc[0, "runtime"] == "venv"
     assert said[0] == "8 jobs to run; 0 with a record already."
-    assert "zero · rc-circuit · clean · seed 0  ok" in said
+    assert "zero · rc-circuit · clean · seed 0  finished" in said
 
     loaded = mdbench.load("results")
     assert len(loaded) == 8

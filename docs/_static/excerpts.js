@@ -2,6 +2,6 @@
 window.fetch = async (address) => {
   const page = document.createElement("div");
   page.setAttribute("role", "main");
-  page.textContent = PAGE_TEXTS[String(address).split("/").pop()] || "";
+  page.textContent = PAGE_TEXTS[String(address).replace(/^\.\//, "")] || "";
   return {text: async () => page.outerHTML};
 };

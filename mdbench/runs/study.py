@@ -116,7 +116,7 @@ class RunOptions(CommonOptions, ServiceRunOptions):
     )
     backend: str = option(
         "--backend NAME",
-        f"Where jobs run: local, or on a cluster; see {page('scale')}.",
+        f"Where jobs run: local, or on a cluster; see {page('budgets')}.",
         read_backend,
         default="local",
         of_run=True,
@@ -159,7 +159,7 @@ class RunOptions(CommonOptions, ServiceRunOptions):
     )
     notify: tuple[str, ...] = option(
         "--notify CMD",
-        f"Run a program at the end, which is given its result: see {page('watching')}.",
+        f"Run a program at the end, which is given its result: see {page('report')}.",
         read_command,
         default=(),
         of_run=True,

@@ -18,7 +18,7 @@ PAGES = {
     path.name: path.read_text(encoding="utf-8")
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 }
-AS_RUN = {"plan", "study"}
+AS_RUN = {"fit", "plan", "study"}
 """Verbs that have the options of `run`, which are explained once."""
 SCRIPTS = {"run": "./run.sh", "install": "./install.sh"}
 SHARED = {METHODS}

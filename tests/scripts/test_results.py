@@ -93,7 +93,7 @@ def test_figures_are_files_next_to_the_page(script: ModuleType, reference: Any) 
     files = sorted(reference.folder.iterdir())
     assert files
     for file in files:
-        assert f"(results/{file.name})" in text
+        assert f"]({file.name})" in text
         svg = file.read_text(encoding="utf-8")
         assert svg.startswith("<svg ")
         assert 'xmlns="http://www.w3.org/2000/svg"' in svg

@@ -41,7 +41,7 @@ def fresh(
     ] = None,
     grammar: Annotated[
         int | None,
-        typer.Option(metavar="N", help="By which rules: 1, or 2, the default (docs/fresh.md)."),
+        typer.Option(metavar="N", help="By which rules: 1, or 2, the default."),
     ] = None,
 ) -> None:
     """Draw problems that nobody has seen, as suites of their data types."""

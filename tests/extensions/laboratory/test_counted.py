@@ -104,7 +104,8 @@ def test_each_collection_counts_alike(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_drawn_has_the_shares_and_can_be_read(kind: str) -> None:
-    grammar, kinds = Grammar.of(kind), Counter()
+    grammar = Grammar.of(kind)
+    kinds: Counter[bool] = Counter()
     names = {"@x": "x", "@own": "u0", "@other": "u1"}
     for number in range(400):
         generator = generator_of("a test", kind, number)
