@@ -219,8 +219,11 @@ def resume_all(pids: set[int]) -> None:
 def kill_marked(mark: str) -> None:
     """Kill every process of ours that carries a worker's mark, wherever it has gone."""
     end = time.monotonic() + _KILL_SECONDS
-    while (found := _marked(mark)) and time.monotonic() < end:
-        _kill(found)
+    pids = set(_marked(mark))
+    # One that is ending has lost its mark already, and still runs.
+    while (alive := [pid for pid in pids if _runs(pid)]) and time.monotonic() < end:
+        _kill(alive)
+        pids.update(_marked(mark))
 
 
 def _runs(pid: int) -> bool:
