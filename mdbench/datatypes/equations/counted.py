@@ -251,8 +251,7 @@ class Grammar:
 
     def pick(self, context: str, generator: np.random.Generator) -> str:
         """Draw a part for a context."""
-        parts = self.shares[context]
-        return str(generator.choice(list(parts), p=list(parts.values())))
+        return picked(self.shares[context], generator)
 
 
 def _is_number(text: str) -> bool:
@@ -423,6 +422,11 @@ def _factors_of(node: ast.expr) -> list[str]:
         case ast.Constant():
             return []
     return [ast.unparse(node)]
+
+
+def picked(shares: Mapping[str, float], generator: np.random.Generator) -> str:
+    """Draw a name by the shares of names."""
+    return str(generator.choice(list(shares), p=list(shares.values())))
 
 
 def shares_of(kind: str, what: str) -> dict[str, float]:

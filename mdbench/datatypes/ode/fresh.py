@@ -24,6 +24,7 @@ from mdbench.datatypes.equations.counted import (
     Grammar,
     by_quota,
     of_half_decade,
+    picked,
     plain,
     repeats,
     shares_of,
@@ -131,7 +132,7 @@ def _draw_counted(
         return None
 
     def start() -> tuple[float, ...]:
-        drawn = [str(generator.choice(list(shares), p=list(shares.values()))) for _ in states]
+        drawn = [picked(shares, generator) for _ in states]
         return tuple(float(f"{one[0]}{of_half_decade(int(one[2:]), generator)}") for one in drawn)
 
     return _system(name, states, equations, (start(), start()))

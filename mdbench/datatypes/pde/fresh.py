@@ -82,18 +82,9 @@ def fresh_fields(
     """
     # Derivatives count as variables that may change places: that takes more structures for known.
     taken = structures((one.truth, _names(one)) for one in known)
-    states = by_quota(shares_of("field", "states"), count)
-    counts = Grammar.of("field") if grammar > 1 else None
-    for number in range(1, count + 1):
-        name = f"fresh-{seed}-{number:03}"
-        for attempt in range(_MOST_TRIES if counts is None else _MOST_COUNTED):
-            if counts is None:
-                system = _draw(generator_of("fresh pde", seed, number, attempt), name)
-            else:
-                generator = generator_of("fresh pde 2", seed, number, attempt)
-                system = _draw_counted(generator, counts, name, int(states[number - 1]))
-                if any(map(repeats, system.truth)) or not _is_coupled(system):
-                    continue
+    tries = _counted(seed, count) if grammar > 1 else _listed(seed, count)
+    for number, systems in enumerate(tries, 1):
+        for system in systems:
             try:
                 shape = structure(system.truth, _names(system))
                 if shape not in taken and _is_acceptable(system, multiplied_out=grammar > 1):
@@ -104,6 +95,32 @@ def fresh_fields(
                 continue
         else:
             raise DataError(f"Of all fields drawn none could be taken as {number}.")
+
+
+def _counted(seed: str, count: int) -> Iterator[Iterator[PdeSystem]]:
+    """Yield the fields to be tried for each number, by grammar 2."""
+    grammar = Grammar.of("field")
+
+    def tries(number: int, dim: int) -> Iterator[PdeSystem]:
+        for attempt in range(_MOST_COUNTED):
+            generator = generator_of("fresh pde 2", seed, number, attempt)
+            system = _draw_counted(generator, grammar, f"fresh-{seed}-{number:03}", dim)
+            if _is_coupled(system) and not any(map(repeats, system.truth)):
+                yield system
+
+    for number, dim in enumerate(by_quota(shares_of("field", "states"), count), 1):
+        yield tries(number, int(dim))
+
+
+def _listed(seed: str, count: int) -> Iterator[Iterator[PdeSystem]]:
+    """Yield the fields to be tried for each number, by grammar 1."""
+
+    def tries(number: int) -> Iterator[PdeSystem]:
+        for attempt in range(_MOST_TRIES):
+            generator = generator_of("fresh pde", seed, number, attempt)
+            yield _draw(generator, f"fresh-{seed}-{number:03}")
+
+    return (tries(number) for number in range(1, count + 1))
 
 
 def _names(system: PdeSystem) -> list[str]:
