@@ -54,9 +54,12 @@ class Scratch:
     def __init__(self, report: Callable[[str], None] | None = None) -> None:
         self._report = report
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        # Held open for as long as the folder is needed; the kernel lets go when we die.
-        self._lock = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Held open for as long as the folder is needed; the kernel lets go when we die.  It is
+        # locked before it has its name: another run would take an unlocked claim for a dead one's.
+        claim = self.path / f"{LOCK_FILE}.new"
+        self._lock = os.open(claim, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        claim.rename(self.path / LOCK_FILE)
 
     def is_there(self) -> bool:
         """Whether the folder is still where it was made: no job can reach its claim."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from mdbench.runtimes.job_folder import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,35 @@ def test_what_the_killed_have_left_is_removed() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
     (gone,) = remove_left_over()
     assert not gone.exists()
+
+
+def test_another_run_never_sees_a_claim_that_is_not_locked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    removed: list[Path] = []
+    original = {"flock": fcntl.flock, "rename": Path.rename}
+
+    def another_run_starts() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(fcntl, "flock", original["flock"])
+            removed.extend(remove_left_over())
+
+    def between(name: str) -> Callable[..., object]:
+        def call(*args: object) -> object:
+            another_run_starts()
+            result = original[name](*args)
+            another_run_starts()
+            return result
+
+        return call
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", between("flock"))
+        patch.setattr(Path, "rename", between("rename"))
+        scratch = Scratch()
+    assert removed == []
+    assert scratch.is_there()
+    scratch.remove()
 
 
 def test_a_folder_that_is_just_being_made_is_left_alone(tmp_path: Path) -> None:
