@@ -239,6 +239,20 @@ class Runtime(ABC):
     def size_mb(self, prepared: Prepared) -> float:
         """Return the space that an environment takes on the disk, in MiB."""
 
+    def save(self, made: Sequence[Prepared], path: Path) -> None:
+        """Write images into one file, with which another machine needs no network; none: only try.
+
+        Raises
+        ------
+        UsageError
+            If methods have no images here.
+        UnavailableError
+            If the file cannot be written.
+        """
+        raise UsageError(
+            f"--save writes images, and {self.name} has none.", "Add --runtime docker."
+        )
+
     @abstractmethod
     def start(
         self,
