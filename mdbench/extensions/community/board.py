@@ -158,7 +158,7 @@ def _remark(row: BoardRow, rows: Sequence[BoardRow]) -> str:
         return ""
     remarks = []
     for other in rows:
-        refuted = sum(one.refuted != "" and q not in row.records for q, one in other.records.items())
+        refuted = sum(one.refuted != "" for q, one in other.records.items() if q not in row.records)
         same = refuted and sum(
             q in other.records and _result(one) == _result(other.records[q])
             for q, one in unverified.items()
