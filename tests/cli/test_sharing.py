@@ -41,6 +41,7 @@ def better(results: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.extension("papers")
 def test_a_bundle_is_read_by_all_that_read_results(
     results: Path, better: Path, tmp_path: Path, capsys: CaptureFixture[str]
 ) -> None:
@@ -134,6 +135,7 @@ def write(folder: Path, rows: list[dict[str, Any]]) -> Path:
     return folder
 
 
+@pytest.mark.extension("papers")
 def test_every_verb_keeps_what_a_study_asked_for(
     tmp_path: Path, capsys: CaptureFixture[str]
 ) -> None:

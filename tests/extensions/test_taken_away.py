@@ -96,6 +96,9 @@ ADDS = {
     "community": ("registry board x", "No such command 'registry'."),
     "estimators": ("refit pond new.csv", "No such command 'refit'."),
     "laboratory": ("lab rivals", "No such command 'lab'."),
+    "live": ("watch", "No such command 'watch'."),
+    "papers": ("export --csv", "No such command 'export'."),
+    "site": ("report results --site out", "There is no form of the report 'site'."),
     "standings": ("place sindy", "No such command 'place'."),
     "language_models": (
         "run --algorithm llmsr --data-type ode --llm-model m",

@@ -149,7 +149,7 @@ class Site:
                 f"{out} is there already, and is no site of results.",
                 "Name a new folder, or one that an earlier --site wrote.",
             )
-        env = templates("mdbench.reports")
+        env = templates("mdbench.extensions.site", "mdbench.reports")
         files = first = 0
         try:
             for name in FOLDERS if (out / MARK).exists() else ():
