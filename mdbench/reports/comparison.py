@@ -202,18 +202,16 @@ def _by_question(
         other = records.get(question)
         if other is not None and across and _system_label(other) != _system_label(record):
             raise UsageError(
-                f"One side has both {_system_label(other)} and {_system_label(record)} of "
-                f"{record.method}: "
-                "across "
-                "options they are one question.",
-                "Name results files with one of them, or leave out --across-options.",
+                f"One side has {record.method} on both {_system_label(other)} and "
+                f"{_system_label(record)}, which --across-options takes for the same job.",
+                "Name results files that have one of them, or leave out --across-options.",
             )
         if other is not None and across_budgets:
             raise UsageError(
                 f"One side has {record.method} on {record.system} with {class_of(other).budget} "
-                "and with "
-                f"{class_of(record).budget}: across budgets they are one question.",
-                "Name results files with one of them, or leave out --across-budgets.",
+                f"and with {class_of(record).budget}, which --across-budgets takes for the same "
+                "job.",
+                "Name results files that have one of them, or leave out --across-budgets.",
             )
         records[question] = record
     return records

@@ -101,7 +101,7 @@ def test_what_cannot_be_compared_is_said(
     line = json.dumps(data("operon")) + "\n"
     (other / "operon-ode.jsonl").write_text(line, encoding="utf-8")
     assert main(["compare", str(results), str(other)]) == Exit.ERROR
-    assert "no question in common" in capsys.readouterr().err
+    assert "no job in common" in capsys.readouterr().err
     assert main(["compare", str(results), str(tmp_path / "nothing")]) == Exit.ERROR
     assert "There is no folder" in capsys.readouterr().err
 

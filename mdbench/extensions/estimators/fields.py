@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from mdbench.extensions.estimators.choices import Choice
     from mdbench.extensions.estimators.experiments import Windows
     from mdbench.extensions.estimators.refit import Refit
+    from mdbench.records import Record
 
     Array = NDArray[np.float64]
 
-__all__ = ["Fields"]
+__all__ = ["Fields", "choose_field"]
 _AXES = ("x", "y", "z")
 _TIMES = ("t", "time")
 
@@ -75,6 +76,7 @@ class Fields(Estimator):
     """
 
     data_type = "pde"
+    choice_: tuple[Choice, ...]  # type: ignore[assignment] # one for each equation
 
     def __init__(
         self,
@@ -156,17 +158,7 @@ class Fields(Estimator):
         return self
 
     def _choices(self) -> tuple[Choice, ...]:
-        """Choose the equation of each state, by the likelihood of integrals over windows."""
-        record = self._fitted()
-        experiments = self._windows()
-        targets = [f"u{number}" for number in range(len(experiments))]
-        names = list(experiments[0].runs[0].columns)
-        return choose_each(
-            record.model_copy(update={"targets": targets}),
-            experiments,
-            guess=None if self.guess is None else read_guess(self.guess, targets),
-            shapes=() if self.shape is None else read_shapes(self.shape, targets, names),
-        )
+        return choose_field(self._fitted(), self._windows(), self.guess, self.shape)
 
     def _windows(self) -> list[Windows]:
         record, catalog = self._fitted(), Catalog(Workspace.find())
@@ -185,6 +177,23 @@ class Fields(Estimator):
         names = OwnNames(self._fitted().names)
         pairs = zip(self.equations_, self._windows(), strict=True)
         return tuple(refit_field(*pair, names) for pair in pairs)
+
+
+def choose_field(
+    record: Record,
+    experiments: Sequence[Windows],
+    guess: str | Mapping[str, str] | None,
+    shape: str | Sequence[str] | None,
+) -> tuple[Choice, ...]:
+    """Choose the equation of each state of a field, by the likelihood of integrals over windows."""
+    targets = [f"u{number}" for number in range(len(experiments))]
+    names = list(experiments[0].runs[0].columns)
+    return choose_each(
+        record.model_copy(update={"targets": targets}),
+        experiments,
+        guess=None if guess is None else read_guess(guess, targets),
+        shapes=() if shape is None else read_shapes(shape, targets, names),
+    )
 
 
 def _plain(

@@ -142,6 +142,23 @@ def test_a_guess_for_a_field_is_fitted_and_the_likelier_one_is_the_answer(
     ]
 
 
+def test_a_guess_for_a_file_with_a_field_is_typed(
+    command_line: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heat(command_line, "0.5*u0_xx + 0.1*u0*u0_x")
+    u, t, x = spreading(0)
+    np.savez(tmp_path / "bar.npz", u=u[..., None], t=t, x=x)
+    line = ["fit", "--algorithm", "heat", "--data-type", "pde", "--runtime", "venv"]
+    line += ["--dataset-path", str(tmp_path / "bar.npz")]
+    assert main([*line, "--guess", "du0/dt = k*u0_xx", "--timeout", "60"]) == 0
+    printed = capsys.readouterr().out
+    assert "by likelihood (the guess):" in printed
+    rate = printed.partition("(the guess):")[2].partition("= ")[2].partition("*u0_xx")[0]
+    assert float(rate) == pytest.approx(0.6, abs=0.02)
+    assert main([*line, "--sigma", "0.01"]) == 2
+    assert "--sigma is not for pde." in capsys.readouterr().err
+
+
 def test_a_field_without_the_shape_that_is_known_is_refused(command_line: Workspace) -> None:
     heat(command_line, "0.5*u0_xx")
     data = spreading(0)
