@@ -24,7 +24,7 @@ _OFFERED = 25
 
 
 class Prediction(NamedTuple):
-    """A sum of terms, and what the quadratic likelihood says of it.
+    """A sum of terms, and its score in the quadratic likelihood.
 
     Attributes
     ----------
