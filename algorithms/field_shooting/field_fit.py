@@ -21,16 +21,20 @@ __all__ = ["FieldFit", "FieldLikelihood", "Quadratic"]
 
 _JUMPS = 0.1, 0.03
 """The deviation of a jump between segments, over that of the noise: at first, and later."""
-_FLOORS = 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, np.inf
-"""Noise that does not depend on the state, over the share of the state; the last is alone."""
+_FLOORS = 0.1, 0.3, 1.0, np.inf
+"""Noise that does not depend on the state, over that of the largest state; the last is alone.
+
+Starts have few waves: next to zeros of a state they are not as exact as proportional noise is.
+"""
 _RIDGE = 1e-9
 """What is added to the diagonal of a Gram matrix of columns of length 1."""
 _DAMPING = 1e-4
 _TRIES = 6
 _SETTLED = 0.05, 1e-5
 """A gain of the sum of squares that ends a fit, and as a share of it."""
-_STEADY = 0.1
-"""Steps are halved until that moves a solution by less than this share of the noise."""
+_STEADY = 1.0
+"""Steps are halved until the sum of squares of what that changes, in units of the noise, is less:
+small errors that have a form of their own, in thousands of samples, would be worth a term."""
 _SUBSTEPS = 2, 4, 8, 16
 _SOUND = 1.2
 """Equations are refuted that leave more than so many times the noise that smoothing says."""
@@ -100,14 +104,12 @@ class FieldLikelihood:
     def settle(self, places: Sequence[Place], coefficients: Sequence[float] | Array) -> bool:
         """Halve steps until that hardly moves a solution; return whether there is a solution."""
         coarse = None
-        for substeps in _SUBSTEPS:
+        for substeps in _SUBSTEPS[_SUBSTEPS.index(self.substeps) :]:
             solved = Flow(self.samples, places, coefficients, substeps).solve(self.samples.starts)
             if solved is not None:
                 seen = self.samples.averages(solved[::substeps])
-                if coarse is not None:
-                    moved = np.sqrt(np.mean((seen - coarse) ** 2))
-                    if moved < _STEADY * np.sqrt(np.mean(self.deviation**2)):
-                        return True
+                if coarse is not None and self._distance(seen - coarse) < _STEADY:
+                    return True
                 coarse, self.substeps = seen, substeps
         return coarse is not None
 
@@ -225,13 +227,18 @@ class FieldLikelihood:
         return samples.averages(low) / (self._jump * self.deviation[at])
 
     def _square(self, solved: Spectra) -> float:
-        samples, total = self.samples, 0.0
-        seen = samples.averages(solved[:: self.substeps])
-        for offset in range(samples.interval + 1):
-            segments, times = samples.times(offset)
-            rest = (seen[offset, segments] - samples.measured[times]) / self.deviation[times]
-            total += float(np.sum(rest**2))
-        return total + float(np.sum(self._jumps(solved[-1, :-1] - solved[0, 1:]) ** 2))
+        seen = self.samples.averages(solved[:: self.substeps])
+        jumps = self._jumps(solved[-1, :-1] - solved[0, 1:])
+        return self._distance(seen, self.samples.measured) + float(np.sum(jumps**2))
+
+    def _distance(self, seen: Array, measured: Array | None = None) -> float:
+        """Return the sum of squares of (offsets, segments, d, nodes) less samples, or nothing."""
+        total = 0.0
+        for offset in range(self.samples.interval + 1):
+            segments, times = self.samples.times(offset)
+            rest = seen[offset, segments] - (0.0 if measured is None else measured[times])
+            total += float(np.sum((rest / self.deviation[times]) ** 2))
+        return total
 
     def _normal(
         self, flow: Flow, solved: Spectra, columns: Sequence[Place]

@@ -105,6 +105,7 @@ class FieldSearch:
         """Change terms as long as that is better."""
         for _ in range(_ROUNDS):
             self._likelihood = self._likelihood.with_noise_of(best)
+            self._likelihood.settle(best.places, best.coefficients)
             self._fits.clear()
             again = self._fit(best.places, best.coefficients, best.starts, _STEPS)
             best = best if again is None else again
