@@ -2,7 +2,8 @@
 
 A constant that is written need not be one of the law: of ``1 - cos(x) + 0.3*(1 + cos(x))`` 1.3 and
 0.7 are.  So a law is written in several layouts, as it is and multiplied out, each with all numbers
-of a product in one; those with the fewest numbers decide.  SymPy does it: the scorer has no part.
+of a product in one, and a number before an exponential there or within the exponent; those with the
+fewest numbers decide.  SymPy does it: the scorer has no part.
 """
 
 from __future__ import annotations
@@ -60,7 +61,12 @@ class Layouts:
                 )
             ),
         }
-        self.numbers = [list(_Numbers(frozenset(self.constants)).of(each)) for each in layouts]
+        constants = frozenset(self.constants)
+        self.is_polynomial = law.is_polynomial(*(law.free_symbols - constants))
+        """Whether the law is one of its variables: as such it has one layout."""
+        self.numbers = [list(_Numbers(constants).of(each)) for each in layouts]
+        parted = sympy.expand(law, log=False)
+        self.numbers += [list(_Numbers(constants, offsets=way).of(parted)) for way in (False, True)]
 
     def changes(self, before: NDArray[Any], after: NDArray[Any]) -> list[float]:
         """Return the largest change of a number in each of the layouts that have the fewest."""
@@ -91,9 +97,16 @@ def _terms_of(number: Any, table: dict[Any, float]) -> list[Any]:
 
 @dataclass
 class _Numbers:
-    """The numbers of an expression: one for each term, and those within its factors."""
+    """The numbers of an expression: one for each term, and those within its factors.
+
+    Attributes
+    ----------
+    offsets
+        Whether a number before an exponential is one within its exponent.
+    """
 
     constants: frozenset[Any]
+    offsets: bool = False
 
     def __post_init__(self) -> None:
         self.seen: set[Any] = set()
@@ -105,8 +118,11 @@ class _Numbers:
         for term in sympy.Add.make_args(expression):
             coefficient, rest = self._split(term, inner)
             terms[rest] = terms.get(rest, 0) + coefficient
-        numbers = list(terms.values())
-        yield from (number / numbers[0] for number in numbers[1:]) if scaled else numbers
+        numbers = [(number / next(iter(terms.values())), rest) for rest, number in terms.items()]
+        if not scaled:
+            numbers = [(number, rest) for rest, number in terms.items()]
+        for number, rest in numbers[scaled:]:
+            yield sympy.log(abs(number)) if self.offsets and rest.has(sympy.exp) else number
         for argument, is_scaled in inner:
             if (argument, is_scaled) not in self.seen:
                 self.seen.add((argument, is_scaled))

@@ -66,7 +66,7 @@ def structure(equations: Sequence[str], variables: Sequence[str], *, states: boo
     >>> structure(["a**2"], ["a"]) == structure(["a**3"], ["a"])
     False
     """
-    shapes = [_terms(text, variables) for text in equations]
+    shapes = [terms_of(text, variables) for text in equations]
     used = {name for shape in shapes for term in shape for name in _NAME.findall(term)}
     alike: dict[tuple[object, ...], list[str]] = defaultdict(list)
     for name in variables:
@@ -90,7 +90,7 @@ def structure(equations: Sequence[str], variables: Sequence[str], *, states: boo
             for text in equations
         ]
         shaped = [
-            " + ".join(sorted(_terms(text, [*names.values(), *constants.values()]))) or "0"
+            " + ".join(sorted(terms_of(text, [*names.values(), *constants.values()]))) or "0"
             for text in renamed
         ]
         if states:
@@ -99,7 +99,19 @@ def structure(equations: Sequence[str], variables: Sequence[str], *, states: boo
     return min(texts)
 
 
-def _terms(text: str, variables: Sequence[str]) -> set[str]:
+def terms_of(text: str, variables: Sequence[str]) -> set[str]:
+    """Return the terms of an equation when it is multiplied out, without their constants.
+
+    Raises
+    ------
+    EquationError
+        If it cannot be multiplied out.
+
+    Examples
+    --------
+    >>> sorted(terms_of("3*a*(b - 2)", ["a", "b"]))
+    ['<a>^1*<b>^1', '<a>^1']
+    """
     return {_product(monomial) for monomial in expand(text, tuple(variables))}
 
 

@@ -7,7 +7,8 @@ functions in the hope that two of them meet. Within `shortcuts`
 * a step that was taken on an expression is not taken on the same one again,
 * an identity is tried only where the functions that it needs are there,
 * exponentials are rewritten only where two have opposite exponents, or functions other than
-  the usual ones are there.
+  the usual ones are there,
+* whether one of the large numbers of a factorization is prime is asked of FLINT.
 
 The answers are the same expressions, to the last digit.  It was looked at for one version of
 SymPy; under any other one nothing is changed.
@@ -26,6 +27,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import sympy
+from flint import fmpz
 from sympy import Abs, Mul, Pow, acos, asin, atan, cos, cot, csc, exp, log, sec, sin, tan
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
@@ -38,6 +40,7 @@ VERSION = "1.14.0"
 _SIMPLIFY: Any = importlib.import_module("sympy.simplify.simplify")
 _TRIGSIMP: Any = importlib.import_module("sympy.simplify.trigsimp")
 _FU: Any = importlib.import_module("sympy.simplify.fu")
+_GENERATE: Any = importlib.import_module("sympy.ntheory.generate")
 _futrig: Any = vars(_TRIGSIMP)["_futrig"]
 
 _REMEMBERED = {
@@ -100,6 +103,7 @@ def _patches() -> list[tuple[Any, str, Any]]:
     ]
     patches.append((_SIMPLIFY, "exptrigsimp", _sparing(_SIMPLIFY.exptrigsimp)))
     patches.append((_TRIGSIMP, "greedy", _greedy(_TRIGSIMP.greedy)))
+    patches.append((_GENERATE, "isprime", _is_prime))
     angles = _remembering(_angles)
     patches.append((_TRIGSIMP, "_futrig", _remembering(_branching(_futrig, angles))))
     for name, is_needed in _RULES.items():
@@ -120,6 +124,14 @@ def _remembering(function: Callable[..., Any]) -> Callable[..., Any]:
         return known[key]
 
     return remembering
+
+
+def _is_prime(n: int) -> bool:
+    """Whether a number is prime by the test of Baillie, Pomerance, Selfridge and Wagstaff.
+
+    SymPy takes the same test, by powers of Python's whole numbers.
+    """
+    return bool(fmpz(int(n)).is_probable_prime())
 
 
 def _greedy(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -27,8 +27,8 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.drawing.numbers import noise_name
 from mdbench.drawing.svg import RIGHT, Axis, Plot
 from mdbench.errors import counted
+from mdbench.extensions.papers.published import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.columns import hides_share
-from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case
 from mdbench.reports.figures import LETTER, LONGEST_LABEL, by_noise, name_and_mark

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findings import to_table
 
-from mdbench.reports.comparison import Mark, read_published
+from mdbench.extensions.papers.published import Mark, read_published
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mdbench.drawing.numbers import noise_name
 from mdbench.errors import MdbenchError
+from mdbench.extensions.papers.published import read_published, read_published_sets
 from mdbench.reports.classes import class_of, latest
-from mdbench.reports.comparison import read_published, read_published_sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

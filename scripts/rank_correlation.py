@@ -17,10 +17,10 @@ from findings import named, to_table
 from scipy.stats import spearmanr
 
 from mdbench.datatypes.facts import Protocol
+from mdbench.extensions.papers.published import read_published_sets
 from mdbench.records import read_folder
 from mdbench.reports.classes import latest
 from mdbench.reports.columns import hides_share
-from mdbench.reports.comparison import read_published_sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -61,12 +61,12 @@ from whose_merit import conditions_table, effects_table, finding_of_merit
 from mdbench.cli.report import leaderboards_of, write
 from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
-from mdbench.reports import export
+from mdbench.extensions.papers import export
+from mdbench.extensions.papers.published import Published, read_published, read_published_sets
+from mdbench.extensions.papers.sets import sets_table, variants_table
 from mdbench.reports.combine import read_rows
-from mdbench.reports.comparison import Published, read_published, read_published_sets
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
-from mdbench.reports.sets import sets_table, variants_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -263,6 +263,9 @@ _TINY = 1e-50
 """The step of differences, as a share."""
 _WHOLE = 1e-9
 _MOST_WRITTEN = 12
+"""Constants of a writing of which some can stand in for others."""
+_MOST_FREE = 30
+"""Constants of a writing."""
 _UNSEEN = 1e-12
 """Slopes of values, over their sizes, that are rounding."""
 _MOST_GAUGES = 24
@@ -423,7 +426,12 @@ def _loses_a_part(model: Model, shifts: Array) -> bool:
 
 
 def constant_shift(
-    values: ConstantMatcher, written: Node, *, fixed: str | None = "", nearby: bool = True
+    values: ConstantMatcher,
+    written: Node,
+    *,
+    fixed: str = "",
+    single: bool = False,
+    nearby: bool = True,
 ) -> MatchResult | None:
     """Return by how much the constants of a writing of the truth have to move to give the answer.
 
@@ -435,8 +443,9 @@ def constant_shift(
     written
         The writing.
     fixed
-        The text of a number in it that does not move; None for a writing that counts only where
-        none of its constants can stand in for others.
+        The text of a number in it that does not move.
+    single
+        Whether the writing counts only where none of its constants can stand in for others.
     nearby
         Whether only what a few steps reach is looked for.
 
@@ -446,10 +455,29 @@ def constant_shift(
         The largest share of a constant, and the truth with those constants; None where the answer
         cannot be brought to that form.
     """
-    truth = parametrize(written, named=False, fixed=fixed or "")
+    truth = parametrize(written, named=False, fixed=fixed)
+    # A function that stands in several parts has the same constants in all, or its own in each.
+    shared = parametrize(written, named=False, fixed=fixed, shared=True)
+    together = None
+    if len(shared.start) < len(truth.start):
+        together = _shift(values, shared, single=single, nearby=nearby)
+    if together is not None and together.relation is Equivalence.SAME:
+        return together
+    apart = _shift(values, truth, single=single, nearby=nearby)
+    return apart if together is None or _is_nearer(apart, together) else together
+
+
+def _is_nearer(match: MatchResult | None, other: MatchResult) -> bool:
+    return match is not None and (match.error or 0.0) < (other.error or 0.0)
+
+
+def _shift(
+    values: ConstantMatcher, truth: ParametricExpression, *, single: bool, nearby: bool
+) -> MatchResult | None:
+    """Return by how much its constants have to move, if none stands in for others or need not."""
     usable = np.isfinite(values.true_values) & np.isfinite(values.values)
     n = len(truth.start)
-    if not 0 < n <= _MOST_WRITTEN or usable.sum() < n + CHECKED or not all(truth.start):
+    if not 0 < n <= _MOST_FREE or usable.sum() < n + CHECKED or not all(truth.start):
         return None
     columns = {name: column[usable] for name, column in values.columns.items()}
     wanted = values.values[usable]
@@ -458,7 +486,7 @@ def constant_shift(
         slopes = truth.slopes(columns, truth.start) / sizes[:, None]
     slopes = slopes[np.isfinite(slopes).all(axis=1)]
     rank = int(np.linalg.matrix_rank(slopes, rtol=1e-8)) if len(slopes) else 0
-    if fixed is None and rank < n:
+    if rank < n and (single or n > _MOST_WRITTEN):
         return None
     everywhere = fit_parametric(truth, columns, wanted, truth.start, list(range(n)), nearby=nearby)
     # With all free to move, none moves farther than where some stand still, or not by much.

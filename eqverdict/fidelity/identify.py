@@ -410,16 +410,17 @@ class _Comparison:
 
         A writing counts where none of its constants can stand in for others, and a polynomial is
         always multiplied out.  A factor in a logarithm is an intercept, whatever it is written as.
+        The 1 of ``1 + exp(...)`` is a constant, or none where others can stand in for it.
         """
         if is_polynomial(self.t) or "log" in self.truth:
             return None
-        match = constant_shift(
-            self.values,
-            with_one_number(self.values.truth),
-            fixed=None,
-            nearby=not self._has_its_skeleton(),
-        )
-        return match if match is not None and match.relation is Equivalence.SAME else None
+        written = with_one_number(self.values.truth)
+        nearby = not self._has_its_skeleton()
+        for fixed in ("", "1"):
+            match = constant_shift(self.values, written, fixed=fixed, single=True, nearby=nearby)
+            if match is not None and match.relation is Equivalence.SAME:
+                return match
+        return None
 
     def _writings(self) -> Iterator[Node]:
         """Yield the shortest writings of the truth's forms.

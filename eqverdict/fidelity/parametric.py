@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eqverdict.interval_eval import ball_value
-from eqverdict.tree import Call, Chain, Negation, Node, Number, Power, Variable, value
+from eqverdict.tree import Call, Chain, Negation, Node, Number, Power, Variable, text_of, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,7 +120,7 @@ def _degree(node: Node) -> int:
 
 
 def parametrize(
-    node: Node, *, named: bool, scaled: bool = False, fixed: str = ""
+    node: Node, *, named: bool, scaled: bool = False, fixed: str = "", shared: bool = False
 ) -> ParametricExpression:
     """Take the constants out of a tree.
 
@@ -133,8 +133,10 @@ def parametrize(
         written.
     fixed
         The text of a number that is no constant but a part of the structure.
+    shared
+        Whether a function or power that stands in several parts has the same constants in all.
     """
-    taker = _ConstantExtractor(named=named, fixed=fixed)
+    taker = _ConstantExtractor(named=named, fixed=fixed, shared=shared)
     if scaled and isinstance(node, Chain) and node.rest[0][0] in "+-":
         operands = [("+", node.first), *node.rest]
         terms = [(sign, taker.scaled(part)) for sign, part in operands if part.constant is None]
@@ -153,8 +155,9 @@ def parametrize(
 
 
 class _ConstantExtractor:
-    def __init__(self, *, named: bool, fixed: str) -> None:
+    def __init__(self, *, named: bool, fixed: str, shared: bool) -> None:
         self.named = named
+        self.shared: dict[str, Node] | None = {} if shared else None
         self.fixed_text = fixed
         self.start: list[float] = []
         self.exponents: list[int] = []
@@ -184,6 +187,14 @@ class _ConstantExtractor:
     def of(self, node: Node) -> Node:
         if node.constant is not None:
             return self.constant(float(node.constant)) if self.is_free(node) else node
+        if self.shared is None or not isinstance(node, Call | Power):
+            return self.parts(node)
+        text = text_of(node)
+        if text not in self.shared:
+            self.shared[text] = self.parts(node)
+        return self.shared[text]
+
+    def parts(self, node: Node) -> Node:
         match node:
             case Chain():
                 return self.chain(node)

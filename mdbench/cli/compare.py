@@ -58,9 +58,9 @@ def compare_results(
         return
     if not differences.methods:
         raise UsageError(
-            f"{before} and {after} have no question in common.",
-            "They are compared where method, dataset, noise, seed, protocol, budget and the data "
-            "type's options are the same; whatever these are: --across-options, --across-budgets",
+            f"{before} and {after} have no job in common.",
+            "Jobs are compared that have the same method, dataset, noise, seed, protocol, budget "
+            "and options.  To leave out the last two: --across-budgets, --across-options",
         )
     for kind in dict.fromkeys((one.data_type, one.conditions) for one in differences.methods):
         console.print(_changes_table(*kind, differences))

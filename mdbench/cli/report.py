@@ -1,4 +1,4 @@
-"""``mdbench report``, ``watch``, ``combine``, ``export`` and ``bundle``."""
+"""``mdbench report``, ``combine`` and ``bundle``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, TypedDict
 from urllib.parse import quote
 
 from rich.markup import escape
@@ -29,27 +29,24 @@ from mdbench.records import Record, being_written, without_garbage_collection
 from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.classes import Category, RecordFilter, by_category, latest
 from mdbench.reports.combine import CONFLICT, flatten, write_table
-from mdbench.reports.comparison import papers_of_sets, read_published, read_published_sets
 from mdbench.reports.entries import given_options, studies
-from mdbench.reports.export import csv_tables, latex_tables, markdown_tables
 from mdbench.reports.joining import conflicts, read_places, versions
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.sections import Shown, folders_of, sections
-from mdbench.reports.sets import sets_table
 from mdbench.runs.plan import make_plan
 from mdbench.runs.spec import JobSpec
 from mdbench.runs.study import Study
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.console import Console
 
     from mdbench.datatypes.base import DataType, Source
     from mdbench.metrics.spec import MetricSpec
-    from mdbench.reports.site import Fact
+    from mdbench.reports.pictures import Draw
 
 
 ALL = RecordFilter()
@@ -69,7 +66,7 @@ def combine_records(
     records = read_places(places)
     kept = {id(record) for record in wanted.of([record for _, record in records], names_of(places))}
     records = [(path, record) for path, record in records if id(record) in kept]
-    conflicts = conflicts_of_jobs(records, _workspace())
+    conflicts = conflicts_of_jobs(records, workspace_or_none())
     others = {conflict.record.identity: conflict.files for conflict in conflicts}
     whole = places[0].is_dir() or is_bundle(places[0])
     base = (places[0] if whole else places[0].parent) if len(places) == 1 else None
@@ -117,23 +114,23 @@ def write_report(
     chosen = wanted.of([record for _, record in rows], names_of(places))
     asked = {id(record) for record in chosen}
     asked_rows = [row for row in rows if id(row[1]) in asked]
-    job_conflicts = conflicts_of_jobs(asked_rows, _workspace())
+    job_conflicts = conflicts_of_jobs(asked_rows, workspace_or_none())
     results = latest(chosen)
-    goes_on = any(map(_goes_on, places))
+    in_progress = any(map(goes_on, places))
     on_jobs = [*conflict_lines(job_conflicts), *lines_on_names(asked_rows)]
     remarks = [*versions(rows), *on_jobs, *torn_lines(places)]
     for line in [*remarks, *conflicts(results), *_misfits(results)]:
         console.print(escape(line), style="yellow", soft_wrap=True)
     if json_:
-        boards = leaderboards_of(results, _workspace())
+        boards = leaderboards_of(results, workspace_or_none())
         by_name = {name: _board_json(board) for name, board in boards.items()}
-        found = {"schema": 1, "results": len(results), "in_progress": goes_on}
+        found = {"schema": 1, "results": len(results), "in_progress": in_progress}
         of_jobs = [conflict.as_json() for conflict in job_conflicts]
         print(json.dumps(found | {"conflicts": of_jobs, "data_types": by_name}))
     if text:
-        if goes_on:
+        if in_progress:
             console.print("A run is in progress: its results are not complete.")
-        boards = leaderboards_of(results, _workspace())
+        boards = leaderboards_of(results, workspace_or_none())
         from mdbench.reports.terminal import leaderboards
 
         for sha256, number in studies(results):
@@ -157,7 +154,7 @@ def write_report(
             results,
             title=title,
             places=[*opened.values()],
-            in_progress=goes_on,
+            in_progress=in_progress,
             files=_addresses(rows, out),
         )
     write(out, html)
@@ -166,84 +163,6 @@ def write_report(
         f"{counted(len(results), 'result')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
     )
     return _exit_of(job_conflicts)
-
-
-def write_results_site(
-    places: Sequence[Path], out: Path, console: Console, *, title: str, wanted: RecordFilter = ALL
-) -> None:
-    """Write the site of results: see `mdbench.reports.site`."""
-    from mdbench.reports.pictures import ALL_EVALUATIONS, Pictures
-    from mdbench.reports.site import Site
-
-    workspace = _workspace()
-    with console.status(f"Reading {names_of(places)} ..."):
-        results = read_results(places, wanted=wanted)
-    with opened_all(places) as opened:
-        folders = folders_of([*opened.values()])
-        pictures = (
-            Pictures(
-                partial(_data_type, workspace), folders, evaluations=SITE_PICTURES * ALL_EVALUATIONS
-            ).draw
-            if workspace
-            else None
-        )
-        site = Site(
-            results,
-            leaderboards_of(results, workspace),
-            title=title,
-            facts=_method_facts(workspace),
-            picture=pictures,
-            describe=_Titles(workspace) if workspace else None,
-            derivatives={name: kind.derivative for name, kind in _here(results).items()},
-            categories=_categories(results, workspace) if workspace else None,
-            options=_options(results),
-        )
-        with console.status(f"Writing pages for {counted(len(site.problems), 'problem')} ..."):
-            made = site.write(out)
-    console.print(
-        f"{counted(len(results), 'result')} in {made.files:,} files; the first page takes "
-        f"{made.first_bytes / 1e3:.0f} kB: {escape(str(out / 'index.html'))}",
-        soft_wrap=True,
-    )
-
-
-def _method_facts(workspace: Workspace | None) -> dict[str, list[Fact]]:
-    """Return what the folders of methods say of them, for their pages."""
-    from mdbench.reports.site import Fact
-
-    if workspace is None:
-        return {}
-    facts: dict[str, list[Fact]] = {}
-    for name, method in methods.discover(workspace.algorithms).items():
-        if not isinstance(method, MethodError):
-            spec = method.spec
-            named = {
-                "what it is": spec.title,
-                "family": spec.family,
-                "code": spec.origin,
-                "paper": spec.paper,
-                "licence": spec.licence,
-                "settings from": spec.source,
-                "differs from its authors' in": spec.differs,
-                "tuning": f"{spec.tuning}: {_settings(spec.grid)}" if spec.grid else spec.tuning,
-                "settings": _settings(spec.hyperparameters),
-                "limits": "; ".join(limit.reason for limit in spec.limits),
-            }
-            facts[name] = [Fact(key, text) for key, text in named.items() if text]
-    return facts
-
-
-def _settings(values: Mapping[str, Any]) -> str:
-    def written(value: Any) -> str:
-        if isinstance(value, list):
-            return " ".join(map(written, value))
-        return f"{value:g}" if isinstance(value, float) else str(value)
-
-    return ", ".join(f"{name} = {written(value)}" for name, value in values.items())
-
-
-SITE_PICTURES = 50
-"""How many times the work of a report's pictures those of a site may take."""
 
 
 def _addresses(rows: Sequence[tuple[Path, Record]], out: Path) -> dict[str, str]:
@@ -295,7 +214,8 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _goes_on(folder: Path) -> bool:
+def goes_on(folder: Path) -> bool:
+    """Whether a run adds records to a folder."""
     return not is_bundle(folder) and being_written(folder)
 
 
@@ -312,43 +232,71 @@ def html_of(
     `files` are the addresses of the files of records, by the records' keys.
     """
     from mdbench.reports.html import page
-    from mdbench.reports.pictures import Pictures
 
-    workspace = _workspace()
+    workspace = workspace_or_none()
     return page(
         results,
         leaderboards_of(results, workspace),
         title=title,
-        picture=Pictures(partial(_data_type, workspace), folders_of(places)).draw
-        if workspace
-        else None,
-        describe=_Titles(workspace) if workspace else None,
-        derivatives={name: kind.derivative for name, kind in _here(results).items()},
         places=places,
-        categories=_categories(results, workspace) if workspace else None,
-        options=_options(results),
-        axes=_axes(results),
+        axes=axes_of(results),
         in_progress=in_progress,
         files=files,
+        **known_of_data(results, workspace, places),
     )
+
+
+class KnownOfData(TypedDict):
+    """What pages of results show of data: parameters of `mdbench.reports.html.page`."""
+
+    picture: Draw | None
+    describe: Callable[[str, str], str] | None
+    derivatives: Mapping[str, str]
+    categories: Mapping[str, Sequence[Category]] | None
+    options: Mapping[str, Sequence[str]]
+
+
+def known_of_data(
+    results: Sequence[Record],
+    workspace: Workspace | None,
+    places: Sequence[Path],
+    *,
+    evaluations: int | None = None,
+) -> KnownOfData:
+    """Return what data types and files of data say of the results.
+
+    `evaluations` limits the work of all pictures; None for that of a report's.
+    """
+    from mdbench.reports.pictures import ALL_EVALUATIONS, Pictures
+
+    most, folders = evaluations or ALL_EVALUATIONS, folders_of(places)
+    return {
+        "picture": Pictures(partial(data_type_or_none, workspace), folders, evaluations=most).draw
+        if workspace
+        else None,
+        "describe": _Titles(workspace) if workspace else None,
+        "derivatives": {name: kind.derivative for name, kind in types_of(results).items()},
+        "categories": _categories(results, workspace) if workspace else None,
+        "options": _options(results),
+    }
 
 
 def _options(results: Sequence[Record]) -> dict[str, list[str]]:
     """Name the options of each data type, as they are in records."""
-    return {name: [each.key for each in kind.options] for name, kind in _here(results).items()}
+    return {name: [each.key for each in kind.options] for name, kind in types_of(results).items()}
 
 
-def _axes(results: Sequence[Record]) -> dict[str, Mapping[str, str]]:
+def axes_of(results: Sequence[Record]) -> dict[str, Mapping[str, str]]:
     """Return the axes of sweeps of each data type."""
-    return {name: kind.axes for name, kind in _here(results).items()}
+    return {name: kind.axes for name, kind in types_of(results).items()}
 
 
 def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, list[Category]]:
     """Compare methods on each category of systems, where a data type has several."""
     categories: dict[str, list[Category]] = {}
     known = _known(results, workspace)
-    for name, here in _here(results).items():
-        kind = _data_type(workspace, name)
+    for name, here in types_of(results).items():
+        kind = data_type_or_none(workspace, name)
         ones = [one for one in results if one.data_type == name and one.dataset_path is None]
         groups = by_category(ones, kind.source().groups()) if kind else {}
         categories[name] = [
@@ -360,86 +308,6 @@ def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, li
             for group, part in groups.items()
         ]
     return categories
-
-
-def export_tables(
-    places: Sequence[Path],
-    out: Path | None,
-    console: Console,
-    form: Literal["latex", "markdown", "csv"],
-    *,
-    published: bool = False,
-    wanted: RecordFilter = ALL,
-) -> None:
-    """Write the tables, or print them; `published` adds a paper's entries."""
-    results = read_results(places, wanted=wanted)
-    boards = leaderboards_of(results, _workspace())
-    if form == "latex":
-        tables = latex_tables(boards)
-    elif form == "csv":
-        tables = csv_tables(boards)
-    else:
-        tables_of_papers = read_published() if published else None
-        tables = markdown_tables(boards, tables_of_papers, _axes(results))
-        tables += "".join(_beside_sets(results)) if published else ""
-    if out is None:
-        print(tables, end="")
-        return
-    write(out, tables)
-    console.print(f"Tables in {escape(str(out))}", soft_wrap=True)
-
-
-def _beside_sets(results: Sequence[Record]) -> Iterator[str]:
-    """Write what papers report of whole sets that there are results of, and these results."""
-    workspace = _workspace()
-    kinds = _kinds(workspace)
-
-    def named(method: str) -> str:
-        mark = kinds[method].mark if method in kinds else ""
-        return f"{method} {mark}" if mark else method
-
-    for name, kind in _here(results).items() if workspace else ():
-        data_type = _data_type(workspace, name) if workspace else None
-        own = [one for one in results if one.data_type == name and one.dataset_path is None]
-        for paper in papers_of_sets() if data_type and own else ():
-            published = read_published_sets(paper)
-            groups = data_type.source().groups() if data_type and name in published.values else {}
-            set_of = published.set_of(name, groups) if groups else {}
-            here = {set_of[one.dataset] for one in own if one.dataset in set_of}
-            if here:
-                sets = {each: rows for each, rows in published.values[name].items() if each in here}
-                shown = {key for rows in sets.values() for row in rows.values() for key in row}
-                specs = {spec.name: spec for spec in kind.metrics if spec.name in shown}
-                part = replace(published, values={name: sets})
-                table = sets_table(own, name, groups, specs, part, every=True, named=named)
-                yield f"\n## {name}: sets of {published.title}\n\n{table}\n"
-
-
-def serve_report(folder: Path, console: Console, *, host: str, port: int, title: str) -> int:
-    """Serve the report of a run that goes on, until it is interrupted."""
-    from mdbench.reports.server import LivePage, LiveServer
-
-    def make() -> str:
-        results, goes_on = read_results([folder]), _goes_on(folder)
-        return html_of(results, title=title, places=[folder], in_progress=goes_on)
-
-    page = LivePage(folder, make, title=title)
-    with contextlib.suppress(KeyboardInterrupt), LiveServer(page, host=host, port=port) as server:
-        if server.token:
-            console.print(
-                "Whoever has this address can read the report, and whoever reads the network's "
-                "traffic has it: it is not encrypted.  Safer: leave --host out, and use ssh -L.",
-                soft_wrap=True,
-            )
-        if not folder.exists():
-            console.print(f"{escape(str(folder))} is not there yet.", soft_wrap=True)
-        console.print(
-            f"The report of {escape(str(folder))}: {server.url}  To stop it: Ctrl-C", soft_wrap=True
-        )
-        with contextlib.suppress(OSError):
-            os.nice(NICER)
-        page.follow()
-    return Exit.DONE
 
 
 def write(out: Path, text: str) -> None:
@@ -468,7 +336,7 @@ class _Titles:
 
     def __call__(self, data_type: str, name: str) -> str:
         if data_type not in self.sources:
-            kind = _data_type(self.workspace, data_type)
+            kind = data_type_or_none(self.workspace, data_type)
             self.sources[data_type] = None if kind is None else kind.source()
         source = self.sources[data_type]
         if source is None:
@@ -479,10 +347,11 @@ class _Titles:
             return ""
 
 
-def _data_type(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
+def data_type_or_none(workspace: Workspace, name: str) -> DataType[Any, Any] | None:
+    """Return a data type; None where this version does not have it."""
     try:
         return datatypes.find(name, workspace.datasets / name, workspace.arrays / name)
-    except MdbenchError:  # this version does not have it
+    except MdbenchError:
         return None
 
 
@@ -516,8 +385,8 @@ def names_of(places: Sequence[Path]) -> str:
     return ", ".join(map(str, places))
 
 
-def _workspace() -> Workspace | None:
-    # Results can be looked at anywhere; what methods are is then not known.
+def workspace_or_none() -> Workspace | None:
+    """Return the workspace; None where results are looked at outside of any."""
     try:
         return Workspace.find()
     except UsageError:
@@ -536,7 +405,7 @@ def leaderboards_of(
 
 def metrics_of(results: Sequence[Record]) -> dict[str, Sequence[MetricSpec]]:
     """Return the metrics of each data type of the results, the primary one first."""
-    return {name: kind.metrics for name, kind in _here(results).items()}
+    return {name: kind.metrics for name, kind in types_of(results).items()}
 
 
 def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, MethodFacts]:
@@ -544,7 +413,7 @@ def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, 
 
     Whoever was given the truth is a reference, whatever its folder says or whether it is here.
     """
-    kinds = _kinds(workspace)
+    kinds = facts_of_methods(workspace)
     known = kinds | {one.method: kinds[one.algorithm] for one in results if one.algorithm in kinds}
     for one in results:
         if "truth" in one.given:
@@ -552,12 +421,14 @@ def _known(results: Sequence[Record], workspace: Workspace | None) -> dict[str, 
     return known
 
 
-def _here(results: Sequence[Record]) -> dict[str, type[DataType[Any, Any]]]:
+def types_of(results: Sequence[Record]) -> dict[str, type[DataType[Any, Any]]]:
+    """Return the data types of results that are here, by their names."""
     wanted = filter(datatypes.is_known, {record.data_type for record in results})
     return {kind.name: kind for kind in datatypes.classes(wanted)}
 
 
-def _kinds(workspace: Workspace | None) -> dict[str, MethodFacts]:
+def facts_of_methods(workspace: Workspace | None) -> dict[str, MethodFacts]:
+    """Return what the folders of methods say of them, by the folders' names."""
     if workspace is None:
         return {}
     return {
@@ -567,10 +438,6 @@ def _kinds(workspace: Workspace | None) -> dict[str, MethodFacts]:
         for name, method in methods.discover(workspace.algorithms).items()
         if not isinstance(method, MethodError)
     }
-
-
-NICER = 10
-"""Added to the niceness of the server of pages, so that the run comes first."""
 
 
 def write_archive(

@@ -29,7 +29,6 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Look at results": {
         "report": ("report:report", "Compare methods: an HTML page, or text."),
-        "watch": ("report:watch", "Serve the report of a run that goes on."),
         "show": ("results:show", "Print the best equations, as text or code."),
         "predict": ("results:predict", "Integrate or evaluate these equations."),
         "compare": ("report:compare", "Show what changed between two results."),
@@ -43,7 +42,6 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Share": {
         "combine": ("report:combine", "Write all records as one table."),
-        "export": ("report:export", "Write tables for a paper."),
         "bundle": ("report:bundle", "Put results into one archive to cite."),
     },
     "More": {

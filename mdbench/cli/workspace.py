@@ -203,7 +203,7 @@ def _methods_table(
                 fetch=method.fetch,
                 sources=method.sources,
             )
-            title = _description(spec)
+            title = describe(spec, [other.spec for other in right])
             types, installed = " ".join(spec.data_types), "" if size is None else f"{size:.0f} MB"
             if wide:
                 cells = [*[types] * kinds, installed, title, spec.licence]
@@ -216,12 +216,18 @@ def _methods_table(
     return table
 
 
-def _description(spec: MethodSpec) -> str:
+def describe(spec: MethodSpec, others: Sequence[MethodSpec]) -> str:
     """Return a method's title without its name before the colon.
 
-    What is there besides the name, such as "with searched hyperparameters", stays.
+    A variant of one of the others, such as "gplearn with searched hyperparameters", is described by
+    what that is and what is different.
     """
     head, _, what = spec.title.partition(": ")
+    variant = re.fullmatch(r"\S+,? (with(?:out)? .+)", spec.title)
+    bases = [other for other in others if spec.name.startswith(f"{other.name}_")]
+    if variant and bases:
+        base = max(bases, key=lambda other: len(other.name))
+        return f"{describe(base, others)}; here {variant[1]}"
     plain = re.sub(r"[^a-z0-9]", "", head.lower())
     return what if what and plain == re.sub(r"[^a-z0-9]", "", spec.name) else spec.title
 

@@ -190,10 +190,10 @@ def _pivoted(path: Path, cells: Cells, how: Reading) -> tuple[Cells, Reading]:
     keys = [place_of(path, cells.labels, how.trajectory)] if how.trajectory else []
     if (count := len(set(cells.column(names)))) * _LINES_OF_A_NAME > max(len(cells.rows), 1):
         raise DataError(
-            f"{path}: {how.pivot} has {count} different texts in {len(cells.rows)} lines, and so "
-            "is no column of the names of quantities.",
-            "--pivot is for tables with a line for each value, and names the column with the name "
-            "of its quantity.",
+            f"{path}: {how.pivot} has {count} different texts in {len(cells.rows)} lines, so it "
+            "cannot be the column with the names of quantities.",
+            "--pivot is for tables with one value a line.  It names the column that says which "
+            "quantity the value is of.",
         )
     columns = [
         TableColumn(one.label, one.unit, None, all(map(looks_like_time, cells.column(place))))

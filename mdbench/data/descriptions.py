@@ -57,9 +57,9 @@ def refuse_other_files(path: Path) -> None:
     """
     if path.is_file() and path.suffix.lower() != ".toml":
         raise DataError(
-            f"{path} is no TOML file, by which data of this type are described.",
-            f"A table of columns and a target is read by --data-type real ({page('real')}), and a "
-            f"series over time by --data-type ode ({page('datasets')}).",
+            f"{path} is not a TOML file, and data of this type are described by one.",
+            f"For a table with a target: --data-type real ({page('real')}).  For values over "
+            f"time: --data-type ode ({page('datasets')}).",
         )
 
 

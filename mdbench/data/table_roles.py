@@ -75,8 +75,8 @@ class TableRoles:
         if (count := len(set(self.trajectory_of))) > 1 and 2 * count > len(self.rows):
             raise DataError(
                 f"{path}: {how.trajectory} has {count} different texts in {len(self.rows)} lines, "
-                "and separates no trajectories.",
-                "--trajectory names the column that is the same throughout each experiment.",
+                "so it cannot separate trajectories.",
+                "--trajectory names a column with one value for each experiment.",
             )
         self.left_out: list[str] = []
         self.states = self._chosen_states()
@@ -186,11 +186,11 @@ class TableRoles:
                 if elsewhere or len(having) < len(column):
                     row = self.rows[cells[index].index(having[0])]
                     raise DataError(
-                        f"{self.where(row)}: {self.labels[index]} is {having[0]!r}, which may "
-                        f"be {having[0].replace(sign, '')} or {having[0].replace(sign, '.')}: "
-                        "other numbers of the file are written in another way.",
-                        "Write numbers without separators of thousands, and decimals all by one "
-                        "sign and to as many digits.",
+                        f"{self.where(row)}: {self.labels[index]} is {having[0]!r}, which can "
+                        f"mean {having[0].replace(sign, '')} or {having[0].replace(sign, '.')}; "
+                        "other numbers of the file do not show which.",
+                        "Write numbers without thousands separators, with the same decimal sign "
+                        "and the same number of decimals.",
                     )
 
     def _time(self) -> TimeChoice:

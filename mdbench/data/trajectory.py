@@ -400,10 +400,11 @@ def refuse_rounded(path: Path, key: str, nodes: Array) -> None:
             # Where no last digit is in use, nothing has been rounded.
             if precision > ROUNDED * step and (nodes % (2 * precision)).any():
                 raise DataError(
-                    f"{path}: {key} is rounded: near {largest:.7g} numbers of its precision are "
-                    f"{precision:.2g} apart, and steps are {step:.2g}",
-                    f"Subtract the first before the file is written, while all digits are there: "
-                    f"{key} - {key}[0]; in Python with integers or float64.",
+                    f"{path}: {key} is rounded, so its digits do not show its steps: near "
+                    f"{largest:.7g} its numbers are {precision:.2g} apart, and its steps are "
+                    f"{step:.2g}",
+                    f"Write {key} - {key}[0] to the file, made from the numbers with all digits "
+                    "(integers or float64).",
                 )
 
 

@@ -1,4 +1,4 @@
-"""Sections of the report that extensions add, each for results that have something to show."""
+"""Sections and forms of the report that extensions add."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from mdbench.doors import Door
 from mdbench.records import results_files
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SECTIONS = Door("mdbench.report_sections", "section of the report", {})
 """Classes of `Section`."""
+FORMS = Door("mdbench.report_forms", "form of the report", {})
+"""Functions that write results into a folder: ``site`` for ``report --site``."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,10 @@ def folders_read() -> frozenset[str]:
     return frozenset(name for section in sections() for name in section.folders)
 
 
-def templates(package: str) -> Environment:
-    """Return the templates in the folder ``templates`` of a package."""
+def templates(*packages: str) -> Environment:
+    """Return the templates in the folders ``templates`` of packages, of the first that has one."""
     return Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -6,7 +6,7 @@ import pytest
 from harness import ROOT
 
 from mdbench.cli import main
-from mdbench.cli.workspace import _description
+from mdbench.cli.workspace import describe
 from mdbench.methods import Method, discover
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import make_plan, methods_for, seed_remarks
@@ -43,13 +43,19 @@ def test_datasets_are_listed_without_methods(capsys: pytest.CaptureFixture[str])
     assert "A capacitor charged through a resistor" in capsys.readouterr().out
 
 
-def test_a_description_keeps_what_is_not_the_name() -> None:
-    told = {name: _description(method.spec) for name, method in METHODS.items()}
-    assert told["operon"].startswith("genetic programming")
-    assert told["afp_searched"] == "AFP with searched hyperparameters: 100 random trials"
-    for name, text in told.items():
-        if name.endswith("_nollm"):
-            assert "without a language model" in text, name
+def test_a_variant_is_described_by_what_it_is_of_and_what_differs() -> None:
+    specs = [method.spec for method in METHODS.values()]
+    texts = {spec.name: describe(spec, specs) for spec in specs}
+    assert texts["operon"].startswith("genetic programming")
+    assert texts["gplearn_searched"] == (
+        "classic genetic programming; here with searched hyperparameters: 100 random trials"
+    )
+    variants = [name for name in texts if name.endswith(("_nollm", "_searched"))]
+    assert len(variants) >= 8
+    for name in variants:
+        base = texts[name.rpartition("_")[0]]
+        assert texts[name].startswith(f"{base}; here with"), name
+        assert len(texts[name]) > len(base) + 30, name
 
 
 def test_all_is_every_method_that_needs_nothing_else() -> None:

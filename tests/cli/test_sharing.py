@@ -41,6 +41,7 @@ def better(results: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.extension("papers")
 def test_a_bundle_is_read_by_all_that_read_results(
     results: Path, better: Path, tmp_path: Path, capsys: CaptureFixture[str]
 ) -> None:
@@ -100,7 +101,7 @@ def test_what_cannot_be_compared_is_said(
     line = json.dumps(data("operon")) + "\n"
     (other / "operon-ode.jsonl").write_text(line, encoding="utf-8")
     assert main(["compare", str(results), str(other)]) == Exit.ERROR
-    assert "no question in common" in capsys.readouterr().err
+    assert "no job in common" in capsys.readouterr().err
     assert main(["compare", str(results), str(tmp_path / "nothing")]) == Exit.ERROR
     assert "There is no folder" in capsys.readouterr().err
 
@@ -134,6 +135,7 @@ def write(folder: Path, rows: list[dict[str, Any]]) -> Path:
     return folder
 
 
+@pytest.mark.extension("papers")
 def test_every_verb_keeps_what_a_study_asked_for(
     tmp_path: Path, capsys: CaptureFixture[str]
 ) -> None:

@@ -345,10 +345,10 @@ def test_an_option_that_names_the_time(tmp_path: Path, how: dict[str, Any]) -> N
 def test_separators_of_thousands(tmp_path: Path, separator: str, sign: str) -> None:
     counts = [f"{990 + k:,}".replace(",", sign) for k in range(N)]
     other = ["0,5" if sign == "." else "0.5"] * N
-    with pytest.raises(DataError, match=rf"line 12: n is '1\{sign}000', which may be 1000 or"):
+    with pytest.raises(DataError, match=rf"line 12: n is '1\{sign}000', which can mean 1000 or"):
         read(tmp_path, text({"t": range(N), "n": counts, "p": other}, separator))
     big = [f"{4990 + k:,}".replace(",", sign) for k in range(N)]  # a sign in each of them
-    with pytest.raises(DataError, match="without separators of thousands"):
+    with pytest.raises(DataError, match="without thousands separators"):
         read(tmp_path, text({"t": range(N), "n": big, "p": other}, separator))
     decimals = text({"t": range(N), "x": [f"{1.25 + k / 8:.3f}" for k in range(N)]}, separator)
     found = read(tmp_path, decimals.replace(".", sign))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def test_a_table_is_no_description(tmp_path: Path, kind: str, name: str) -> None:
     path = tmp_path / name
     path.write_text("t,x\n0,1\n")
-    with pytest.raises(DataError, match="is no TOML file") as caught:
+    with pytest.raises(DataError, match="is not a TOML file") as caught:
         find(kind, ROOT / "datasets" / kind, tmp_path).source(path)
     assert "--data-type real" in caught.value.hint
     assert "valid TOML" not in str(caught.value)

@@ -193,6 +193,7 @@ def is_reported(
     return page.read_text(encoding="utf-8"), text, latex, table.read_text(encoding="utf-8")
 
 
+@pytest.mark.extension("papers")
 @pytest.mark.parametrize("runtime", each_run("bubblewrap"), indirect=True)
 def test_labels_that_are_no_equations(
     tmp_path: Path,
@@ -239,6 +240,7 @@ def test_labels_that_are_no_equations(
     assert "coins (words=200)" in page[page.index("labels-unfit") :]
 
 
+@pytest.mark.extension("papers")
 @pytest.mark.parametrize("runtime", each_run("plain"), indirect=True)
 def test_clouds_with_a_loss_and_a_choice_of_their_own(
     tmp_path: Path,

@@ -96,6 +96,18 @@ def test_half_angles_of_squares_are_left_to_sympy() -> None:
     assert spared(expression) == expression.simplify()
 
 
+def test_primes_are_sympys() -> None:
+    """As far as a sieve goes, numbers that simpler tests take for primes, and large ones."""
+    small = [n for n in range(-5, 2_000) if module._is_prime(n)]
+    assert small == list(sympy.primerange(2_000))
+    deceiving = [561, 2_047, 1_373_653, 3_215_031_751, 3_825_123_056_546_413_051]
+    large = [2**127 - 1, 2**521 - 1, (2**127 - 1) * (2**89 - 1), 2**2_203 - 1, 2**2_203 + 1]
+    wanted = [False] * 5 + [True, True, False, True, False]
+    assert [module._is_prime(n) for n in deceiving + large] == wanted
+    with shortcuts():
+        assert sympy.nextprime(2**300) == 2**300 + 157
+
+
 def test_there_is_less_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[Any] = []
     bottom_up = module._FU.bottom_up
@@ -114,7 +126,7 @@ def test_there_is_less_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def patched() -> list[Any]:
-    modules = (*module._REMEMBERED, module._FU)
+    modules = (*module._REMEMBERED, module._FU, module._GENERATE)
     return list(chain.from_iterable(vars(each).values() for each in modules))
 
 

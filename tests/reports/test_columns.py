@@ -17,12 +17,6 @@ from rich.console import Console
 from mdbench.cli import main
 from mdbench.reports import columns
 from mdbench.reports.columns import BoardColumn
-from mdbench.reports.export import (
-    csv_tables,
-    latex_tables,
-    leaderboard_markdown,
-    markdown_tables,
-)
 from mdbench.reports.leaderboard import MethodFacts
 from mdbench.reports.tables import leaderboard_table
 from mdbench.reports.terminal import leaderboards
@@ -74,8 +68,11 @@ def shown_in(text: str, cells: str, names: str = r"\W*(\w+)") -> dict[str, str]:
     }
 
 
+@pytest.mark.extension("papers")
 @pytest.mark.usefixtures("_new")
 def test_a_new_column_is_one_entry_that_all_renderers_show() -> None:
+    from mdbench.extensions.papers.export import csv_tables, latex_tables, markdown_tables  # noqa: PLC0415 - it may be taken away
+
     made = boards(RECORDS)
     table = leaderboard_table(made["ode"])
     place = [column.title for column in table.columns].index("letters")
@@ -155,10 +152,13 @@ def of_little_work(short: int) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.extension("papers")
 @pytest.mark.parametrize(
     ("short", "shown"), [(5, "1/10 (10\xa0%)"), (6, "not measured (≥ 10\xa0%)")]
 )
 def test_a_share_of_jobs_that_are_mostly_not_measured_is_none(short: int, shown: str) -> None:
+    from mdbench.extensions.papers.export import csv_tables, markdown_tables  # noqa: PLC0415 - it may be taken away
+
     made = boards(of_little_work(short))
     table = leaderboard_table(made["ode"])
     heads = [column.title for column in table.columns]
@@ -180,7 +180,10 @@ def test_a_share_of_jobs_that_are_mostly_not_measured_is_none(short: int, shown:
     assert (row["identified"], row["not_measured"], row["partial"]) == ("0.1", f"{short}.0", "1.0")
 
 
+@pytest.mark.extension("papers")
 def test_no_lower_bound_stands_where_nothing_was_found_and_nothing_is_bold() -> None:
+    from mdbench.extensions.papers.export import leaderboard_markdown  # noqa: PLC0415 - it may be taken away
+
     ones = [ended("operon", f"s{n}", 500, 0.0, "partial") for n in range(10)]
     ones += [ended("sindy", f"s{n}", 50, 0.0, "ok") for n in range(10)]
     text = leaderboard_markdown(boards(ones)["ode"])
@@ -194,7 +197,10 @@ def test_no_lower_bound_stands_where_nothing_was_found_and_nothing_is_bold() -> 
     assert "not measured" in console.export_text()
 
 
+@pytest.mark.extension("papers")
 def test_marks_of_methods_stand_behind_their_names_and_are_explained() -> None:
+    from mdbench.extensions.papers.export import latex_tables, markdown_tables  # noqa: PLC0415 - it may be taken away
+
     facts = {"operon": MethodFacts("genetic"), "sindy": MethodFacts("linear", mark="§")}
     made = boards(of_little_work(0), facts)
     for text, mark in (
@@ -237,6 +243,7 @@ def test_filters_write_what_is_not_measured_again_and_the_box_shows_all(tmp_path
         assert page.problems == []
 
 
+@pytest.mark.extension("papers")
 def test_all_boards_are_one_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, out = write(tmp_path / "r", many(3)), tmp_path / "all.csv"
     assert main(["export", str(folder), "--csv", "--out", str(out)]) == 0

@@ -140,7 +140,7 @@ def test_across_options_a_dataset_is_one_question() -> None:
     found = changes(old, new, SPECS, across=True)
     assert [one.way for one in found.each] == ["better"]
     assert found.methods[0].test is not None
-    with pytest.raises(UsageError, match="has both lorenz"):
+    with pytest.raises(UsageError, match="sindy on both lorenz"):
         changes(old, new + old, SPECS, across=True)
 
 

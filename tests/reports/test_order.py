@@ -14,7 +14,6 @@ from mdbench.records import Record
 from mdbench.reports import leaderboard
 from mdbench.reports.classes import latest
 from mdbench.reports.comparison import changes
-from mdbench.reports.export import latex_tables, leaderboard_markdown
 from mdbench.reports.html import page
 from mdbench.reports.leaderboard import MethodFacts
 from mdbench.reports.terminal import leaderboards
@@ -197,6 +196,8 @@ def board_of(records: list[dict[str, Any]], data_type: str) -> Leaderboard:
 
 def orders(records: list[dict[str, Any]], data_type: str, kept: set[str]) -> dict[str, list[str]]:
     """Return the order of methods wherever one is shown, of those that are kept."""
+    from mdbench.extensions.papers.export import latex_tables, leaderboard_markdown  # noqa: PLC0415 - it may be taken away
+
     results = latest(Record.model_validate(one) for one in records)
     boards = leaderboard.boards(results, FACTS, SPECS)
     first = boards[data_type]
@@ -219,6 +220,7 @@ def orders(records: list[dict[str, Any]], data_type: str, kept: set[str]) -> dic
     return {name: [each for each in order if each in kept] for name, order in found.items()}
 
 
+@pytest.mark.extension("papers")
 @pytest.mark.parametrize("added", ADDED, ids=lambda added: added.__name__)
 def test_what_is_added_never_changes_the_order_of_the_others(
     added: Callable[[Campaign], list[dict[str, Any]]],
@@ -237,6 +239,7 @@ def test_what_is_added_never_changes_the_order_of_the_others(
         assert [row.method for row in after.rows if row.method in kept] == before, seed
 
 
+@pytest.mark.extension("papers")
 @pytest.mark.parametrize("added", sampled(ADDED, share=0.4), ids=lambda added: added.__name__)
 def test_all_that_is_shown_has_the_same_order(
     added: Callable[[Campaign], list[dict[str, Any]]],

@@ -13,7 +13,6 @@ from reporting import compare, data, result
 
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.sweeps import parse_sweep, swept
-from mdbench.reports.export import markdown_tables
 from mdbench.reports.html import page
 from mdbench.reports.phases import (
     EVERY,
@@ -141,7 +140,10 @@ def test_too_many_diagrams_are_counted() -> None:
     assert "3 diagrams of further conditions are left out" in found[-1].caption
 
 
+@pytest.mark.extension("papers")
 def test_the_page_and_the_tables_have_it() -> None:
+    from mdbench.extensions.papers.export import markdown_tables  # noqa: PLC0415 - it may be taken away
+
     names = swept(["a", "b"], parse_sweep("samples=20,50"))
     records = [record("sindy", name, float("50" in name)) for name in names]
     board = compare(records)

@@ -37,7 +37,9 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("verb", ["report", "show", "export"])
+@pytest.mark.parametrize(
+    "verb", ["report", "show", pytest.param("export", marks=pytest.mark.extension("papers"))]
+)
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_a_methods_name_is_a_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, verb: str

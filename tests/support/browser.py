@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PROGRAM = next((found for name in NAMES if (found := shutil.which(name))), None)
 SECONDS = 60.0
+LOOK_SECONDS = 0.05
 
 
 class Browser:
@@ -114,10 +115,14 @@ class Browser:
         return done["result"].get("value")
 
     def wait(self, condition: str) -> None:
-        """Wait until an expression is true on the page."""
+        """Wait until an expression is true on the page.
+
+        Between two looks the page has time for its own timers: some starve without.
+        """
         end = time.monotonic() + SECONDS
         while not self.run(condition):
             assert time.monotonic() < end, condition
+            time.sleep(LOOK_SECONDS)
 
     def picture(self, path: Path) -> None:
         """Save what is seen."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 if __name__ == "__main__":
     compiler = shutil.which("rustc") or sys.exit(
-        "quadratic_rust needs Rust's compiler: apt install rustc"
+        "quadratic_rust needs Rust's compiler in /usr, as sandboxes have no home folder: "
+        "apt install rustc"
     )
     source = Path(__file__).with_name("quadratic_fit.rs")
     program = Path(sys.prefix) / "fetched" / "quadratic_fit"

@@ -40,10 +40,10 @@ def refuse_turned(path: Path, field: Field) -> None:
     jumps = axis in field.periods and _wraps(other) and not _wraps(field.u)
     if jumps or (as_read > _BAD and turned < _GOOD * as_read):
         raise DataError(
-            f"{path}: u has as many places as times, and looks as if the time came first "
-            f"(read as ({axis}, t), {as_read:.0%} of its rates follow no equation of low order; "
-            f"as (t, {axis}), {turned:.1%}).",
-            f"Say how it is: --axes t,{axis} or --axes {axis},t",
+            f"{path}: u has as many places as times, and its first axis looks like time.  Read "
+            f"as ({axis}, t), no equation of low order explains {as_read:.0%} of its rates; read "
+            f"as (t, {axis}), {turned:.1%}.",
+            f"Say which it is: --axes t,{axis} or --axes {axis},t",
         )
 
 

@@ -143,10 +143,10 @@ def _refuse_description(path: Path) -> None:
     described = path.with_suffix(".toml")
     if described != path and described.exists():
         raise DataError(
-            f"{described} describes {path.name}, and points have no description: no truth of "
-            "them is asked for.",
-            "Where the surface is known, give it as a surface file with its equation "
-            f"({page('surface')}); else rename one of the two.",
+            f"{described} has the name of {path.name}, and files of points are used without a "
+            "description.",
+            "If the equation is known, write a surface file with it "
+            f"({page('surface')}).  Else rename one of the two.",
         )
 
 

@@ -20,6 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from mdbench import __version__
 from mdbench.datatypes.facts import Choice, Protocol
 from mdbench.errors import counted
+from mdbench.extensions.community.audits import ENOUGH
 from mdbench.extensions.community.checks import Trust
 from mdbench.extensions.community.editions import TABLE
 from mdbench.extensions.community.evidence import Evidence, count_by_trust, share_run_again
@@ -76,10 +77,14 @@ class BoardRow:
         By question and rules.
     bundles
         The short names of the bundles that have exactly these.
+    remark
+        Which refuted jobs it lacks of bundles whose other results it has; empty where there are
+        none.
     """
 
     records: Mapping[object, JudgedRecord]
     bundles: tuple[str, ...]
+    remark: str = ""
 
     @property
     def name(self) -> str:
@@ -126,7 +131,8 @@ def rows_of(
                 for question, several in questions.items()
             }
             rows[method].append(BoardRow(chosen, (submission.name,)))
-    return [row for _, several in sorted(rows.items()) for row in _distinct(several)]
+    methods = [_distinct(several) for _, several in sorted(rows.items())]
+    return [replace(row, remark=_remark(row, several)) for several in methods for row in several]
 
 
 def _distinct(rows: Sequence[BoardRow]) -> list[BoardRow]:
@@ -139,6 +145,30 @@ def _distinct(rows: Sequence[BoardRow]) -> list[BoardRow]:
         for same in groups.values()
     ]
     return sorted(merged, key=lambda row: row.bundles)
+
+
+def _remark(row: BoardRow, rows: Sequence[BoardRow]) -> str:
+    """Return which refuted jobs a row lacks of rows of its method whose other results it has.
+
+    Who leaves them out of an archive is seen so.  A row whose own jobs were run again needs no
+    such remark.
+    """
+    unverified = {q: one for q, one in row.records.items() if one.trust is not Trust.RERUN}
+    if len(row.records) - len(unverified) >= min(ENOUGH, len(row.records)):
+        return ""
+    remarks = []
+    for other in rows:
+        refuted = sum(one.refuted != "" for q, one in other.records.items() if q not in row.records)
+        same = refuted and sum(
+            q in other.records and _result(one) == _result(other.records[q])
+            for q, one in unverified.items()
+        )
+        if same:
+            remarks.append(
+                f"without {counted(refuted, 'refuted job')} of {other.name}, with which it has "
+                f"{counted(same, 'equal result')}"
+            )
+    return "; ".join(remarks)
 
 
 def _result(judged: JudgedRecord) -> str:
@@ -297,12 +327,13 @@ def _audit_rows(content: Content) -> list[tuple[str, str, int, str]]:
 
 
 def _method_rows(rows: Sequence[BoardRow]) -> list[dict[str, object]]:
-    groups: dict[tuple[str, str, Division, tuple[str, ...]], list[JudgedRecord]] = defaultdict(list)
+    groups: dict[tuple[str, str, Division, tuple[str, ...], str], list[JudgedRecord]]
+    groups = defaultdict(list)
     for row in rows:
         for judged in row.records.values():
             record = judged.record
-            division = division_of(record)
-            groups[record.data_type, record.method, division, row.bundles].append(judged)
+            kind = record.data_type, record.method, division_of(record)
+            groups[*kind, row.bundles, row.remark].append(judged)
     return [
         {
             "data_type": data_type,
@@ -310,9 +341,10 @@ def _method_rows(rows: Sequence[BoardRow]) -> list[dict[str, object]]:
             "division": division,
             "counts": [count_by_trust(group).get(trust, 0) for trust in Trust],
             "run_again": share_run_again(group),
+            "remark": remark,
             "bundles": bundles,
         }
-        for (data_type, method, division, bundles), group in sorted(groups.items())
+        for (data_type, method, division, bundles, remark), group in sorted(groups.items())
     ]
 
 

@@ -147,9 +147,9 @@ class ApptainerRuntime(VenvRuntime):
         engine = _engine()
         if engine is None:
             raise UnavailableError(
-                f"There is no image of {method.name} with this lock in {self._folder}, and neither "
-                "Docker nor Podman to build one with.",
-                "Build it where one of them is "
+                f"{self._folder} has no image of {method.name} with this lock, and building one "
+                "needs Docker or Podman, which are not here.",
+                "Build it on a machine that has one of them "
                 f"({command(f'./install.sh --runtime apptainer {method.name}')}), "
                 f"and copy {self._folder.name}/{method.name}-* to that folder.",
             )

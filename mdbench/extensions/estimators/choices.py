@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Choice", "Option", "choose"]
+__all__ = ["Choice", "Option", "choose", "choose_each"]
 _MOST = 8
 """Candidates of a front that are fitted, those that the bench prefers."""
 _NEAREST = 3
@@ -156,6 +156,44 @@ def choose(
             "Give the method more work, or leave out a shape.",
         )
     return Choice(tuple(ranked))
+
+
+def choose_each(
+    record: Record,
+    experiments: Sequence[Experiment],
+    *,
+    guess: Mapping[str, str] | None = None,
+    shapes: Sequence[Shape] = (),
+) -> tuple[Choice, ...]:
+    """Choose each equation for itself, as `choose` does, where each has an experiment of its own.
+
+    Parameters
+    ----------
+    record
+        Has the answer and its candidates, in the names of the experiments.
+    """
+    choices = []
+    for number, experiment in enumerate(experiments):
+        single = [
+            entry.model_copy(update={"equations": (text,), "target": None})
+            for entry in record.front or ()
+            if entry.target in {None, number}
+            for text in (entry.equations[number if entry.target is None else 0],)
+        ]
+        names = record.targets[number : number + 1]
+        equations = (record.equations or ())[number : number + 1]
+        own = record.model_copy(update={"equations": equations, "front": single})
+        choices.append(
+            choose(
+                [own],
+                names,
+                experiment,
+                names=list(experiment.runs[0].columns),
+                guess=guess and {name: text for name, text in guess.items() if name in names},
+                shapes=[shape._replace(target=0) for shape in shapes if shape.target == number],
+            )
+        )
+    return tuple(choices)
 
 
 class _Options:

@@ -167,6 +167,11 @@ class Experiment(ABC):
         return self.runs[0].sigma is not None
 
     @property
+    def independent(self) -> float:
+        """How many values have noise of their own."""
+        return float(sum(run.targets.size for run in self.runs))
+
+    @property
     def sizes(self) -> Array:
         """The spread of each target, (targets,); 1 where there is none."""
         spreads = [
@@ -227,7 +232,7 @@ class Experiment(ABC):
             solution = solved(solution.constants, [ones * noise for ones in plain])
             noise = self._noise(differences(solution.constants))
         off = differences(solution.constants)
-        count = sum(run.targets.size for run in self.runs)
+        count = self.independent
         lost = (several - 1) * len(alone)
         price = (max(structure.pieces, len(first)) + lost) * float(np.log(count))
         likelihood = float(np.sum(np.log(noise**2))) * count / len(noise)
@@ -415,6 +420,18 @@ class Windows(Experiment):
 
     weights: Array
     along: tuple[Array, ...]
+
+    @property
+    def independent(self) -> float:
+        """How many windows would not overlap.
+
+        Along an axis it is n² over the sum of the squared correlations of its n rows.
+        """
+        counts = []
+        for matrix in self.along:
+            rows = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+            counts.append(len(rows) ** 2 / float(np.sum((rows @ rows.T) ** 2)))
+        return float(np.prod(counts))
 
     def start(self, structure: Structure) -> Array:
         """Return the constants as they are written."""

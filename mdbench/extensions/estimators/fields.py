@@ -8,9 +8,13 @@ import numpy as np
 
 from mdbench.data.columns import OwnNames
 from mdbench.errors import UsageError
+from mdbench.extensions.estimators.answers import Equations
 from mdbench.extensions.estimators.base import Estimator, name_of
+from mdbench.extensions.estimators.choices import choose_each
 from mdbench.extensions.estimators.own_data import windows
 from mdbench.extensions.estimators.refit import refit_field
+from mdbench.extensions.estimators.shapes import read_shapes
+from mdbench.extensions.estimators.structures import read_guess
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
@@ -19,11 +23,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from mdbench.extensions.estimators.choices import Choice
+    from mdbench.extensions.estimators.experiments import Windows
     from mdbench.extensions.estimators.refit import Refit
+    from mdbench.records import Record
 
     Array = NDArray[np.float64]
 
-__all__ = ["Fields"]
+__all__ = ["Fields", "choose_field"]
 _AXES = ("x", "y", "z")
 _TIMES = ("t", "time")
 
@@ -35,14 +42,21 @@ class Fields(Estimator):
     ----------
     method
         A method for fields: ``mdbench list --data-type pde`` shows them.
-    work, timeout, seed, runtime, folder, progress, library, degree
+    work, timeout, seed, runtime, folder, progress, operators, library, degree
         As in `Regressor`.
+    guess
+        Equations that you think of: ``"du0/dt = a*u0_xx - u0*u0_x"``; letters are constants.  They
+        are fitted in weak form and stand among the candidates.
+    shape
+        What is known of rates: ``"du0/dt increases with u0_xx"``.
 
     Attributes
     ----------
     equations_, front_, record_
         As in `Regressor`; an equation for each state, whose names are ``u0``, ``u1``, ... in the
         order of `states_`, and whose derivatives are ``u0_x``, ``u0_xx``, ...
+    choice_ : tuple of Choice
+        With a guess or a shape: for each equation what it was chosen from, by likelihood.
     states_ : tuple of str
         The names of the states in the data.
 
@@ -62,6 +76,7 @@ class Fields(Estimator):
     """
 
     data_type = "pde"
+    choice_: tuple[Choice, ...]  # type: ignore[assignment] # one for each equation
 
     def __init__(
         self,
@@ -132,20 +147,53 @@ class Fields(Estimator):
         path = self._folder() / f"{name_of(*arrays.values())}.npz"
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez(path, **arrays)  # type: ignore[arg-type] # arrays by name
-        if self.guess is not None or self.shape is not None:
-            raise UsageError("guess and shape are not for fields.", "Leave them out.")
-        self._run(dataset_path=str(path))
+        self.__dict__.pop("choice_", None)
+        record = self._run(dataset_path=str(path))
         self.states_ = states
+        if self.guess is not None or self.shape is not None:
+            self.choice_ = self._choices()
+            texts = tuple(choice.options[0].equations[0] for choice in self.choice_)
+            answer = record.model_copy(update={"equations": texts})
+            self.equations_ = Equations(answer, self.front_)
         return self
+
+    def _choices(self) -> tuple[Choice, ...]:
+        return choose_field(self._fitted(), self._windows(), self.guess, self.shape)
+
+    def _windows(self) -> list[Windows]:
+        record, catalog = self._fitted(), Catalog(Workspace.find())
+        with self._known():
+            return windows(record, catalog)
+
+    @property
+    def rivals_(self) -> tuple[Choice, ...]:  # type: ignore[override] # one for each equation
+        """The candidates for each equation, fitted and in the order of their likelihood."""
+        self._fitted()
+        return getattr(self, "choice_", None) or self._choices()
 
     @property
     def uncertainty_(self) -> tuple[Refit, ...]:
         """The constants of each equation with standard errors, by least squares in weak form."""
-        record = self._fitted()
-        catalog = Catalog(Workspace.find())
-        with self._known():
-            made = windows(record, catalog)
-        return tuple(refit_field(*pair, OwnNames(record.names)) for pair in made)
+        names = OwnNames(self._fitted().names)
+        pairs = zip(self.equations_, self._windows(), strict=True)
+        return tuple(refit_field(*pair, names) for pair in pairs)
+
+
+def choose_field(
+    record: Record,
+    experiments: Sequence[Windows],
+    guess: str | Mapping[str, str] | None,
+    shape: str | Sequence[str] | None,
+) -> tuple[Choice, ...]:
+    """Choose the equation of each state of a field, by the likelihood of integrals over windows."""
+    targets = [f"u{number}" for number in range(len(experiments))]
+    names = list(experiments[0].runs[0].columns)
+    return choose_each(
+        record.model_copy(update={"targets": targets}),
+        experiments,
+        guess=None if guess is None else read_guess(guess, targets),
+        shapes=() if shape is None else read_shapes(shape, targets, names),
+    )
 
 
 def _plain(

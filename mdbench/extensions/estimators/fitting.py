@@ -12,7 +12,8 @@ from mdbench.errors import UsageError, did_you_mean
 from mdbench.extensions.estimators.adapted import ADAPTED, adapt
 from mdbench.extensions.estimators.answers import Equations, Front
 from mdbench.extensions.estimators.choices import choose
-from mdbench.extensions.estimators.own_data import own_data
+from mdbench.extensions.estimators.fields import choose_field
+from mdbench.extensions.estimators.own_data import own_data, windows
 from mdbench.extensions.estimators.shapes import read_shapes
 from mdbench.extensions.estimators.structures import read_guess
 from mdbench.methods import find, more_folders
@@ -25,12 +26,14 @@ from mdbench.runs.study import Study
 from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
     from rich.console import Console
 
+    from mdbench.extensions.estimators.choices import Choice
     from mdbench.extensions.estimators.vocabulary import Wishes
     from mdbench.records import Record
     from mdbench.runs.study import RunOptions
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["fit_own_data"]
 _ALL_ROWS = {"real": ("--fold", "none"), "ode": ("--holdout", "none")}
 """Options by which nothing is held out: a tool fits all that there is."""
+_FIELDS = "pde"
+"""What is compared in weak form, each equation for itself."""
 
 
 def fit_own_data(
@@ -77,11 +82,7 @@ def fit_own_data(
             "fit is for your own data.",
             "Name a file: --dataset-path my-data.csv; a benchmark's datasets are for: mdbench run",
         )
-    if kind not in _ALL_ROWS and (guess or shape or sigma):
-        raise UsageError(
-            f"--guess, --shape and --sigma are not for {kind}.",
-            f"They are for {' and '.join(_ALL_ROWS)}.",
-        )
+    _refuse_unfitting(kind, {"--guess": guess, "--shape": shape, "--sigma": sigma})
     number, errors = (None, None) if sigma is None else _errors(sigma, path)
     words = [*options.special]
     if kind in _ALL_ROWS and not any(word.startswith(_ALL_ROWS[kind][0]) for word in words):
@@ -108,25 +109,50 @@ def fit_own_data(
             return status
         catalog = Catalog(workspace)
         for record in _records(study, workspace):
-            own = own_data(record, catalog, number if errors is None else errors)
-            choice = choose(
-                [record],
-                own.targets,
-                own.experiment,
-                names=own.names,
-                guess=None if guess is None else read_guess(guess, own.targets),
-                shapes=() if shape is None else read_shapes(shape, own.targets, own.names),
-            )
-            answer = record.model_copy(update={"equations": choice.options[0].equations})
+            errors_here = number if errors is None else errors
+            choices = _choices(record, catalog, guess=guess, shape=shape, sigma=errors_here)
+            texts = [text for choice in choices for text in choice.options[0].equations]
+            answer = record.model_copy(update={"equations": tuple(texts)})
+            origins = ", ".join(choice.options[0].origin for choice in choices)
             console.print(
-                f"\n{record.algorithm} on {record.dataset}, by likelihood "
-                f"({choice.options[0].origin}):",
+                f"\n{record.algorithm} on {record.dataset}, by likelihood ({origins}):",
                 markup=False,
                 soft_wrap=True,
             )
             console.print(Equations(answer, Front.of(record)).text(), markup=False, soft_wrap=True)
-            console.print(str(choice), markup=False, soft_wrap=True)
+            for choice in choices:
+                console.print(str(choice), markup=False, soft_wrap=True)
     return status
+
+
+def _refuse_unfitting(kind: str, typed: Mapping[str, str | None]) -> None:
+    for option, text in typed.items():
+        kinds = [*_ALL_ROWS, *[_FIELDS] * (option != "--sigma")]
+        if text is not None and kind not in kinds:
+            raise UsageError(f"{option} is not for {kind}.", f"It is for {', '.join(kinds)}.")
+
+
+def _choices(
+    record: Record,
+    catalog: Catalog,
+    *,
+    guess: str | None,
+    shape: str | None,
+    sigma: float | NDArray[np.float64] | None,
+) -> tuple[Choice, ...]:
+    """Choose all equations of a record together, or those of a field each for itself."""
+    if record.data_type == _FIELDS:
+        return choose_field(record, windows(record, catalog), guess, shape)
+    own = own_data(record, catalog, sigma)
+    choice = choose(
+        [record],
+        own.targets,
+        own.experiment,
+        names=own.names,
+        guess=None if guess is None else read_guess(guess, own.targets),
+        shapes=() if shape is None else read_shapes(shape, own.targets, own.names),
+    )
+    return (choice,)
 
 
 def _records(study: Study, workspace: Workspace) -> list[Record]:

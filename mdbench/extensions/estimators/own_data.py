@@ -11,7 +11,6 @@ from mdbench.datatypes.facts import Protocol
 from mdbench.errors import UsageError
 from mdbench.extensions.estimators.experiments import Motion, Run, Table, Windows, errors_of
 from mdbench.extensions.estimators.solutions import Solver
-from mdbench.extensions.estimators.structures import Structure
 from mdbench.reports.systems import states_of
 from mdbench.runs.spec import JobSpec
 
@@ -27,8 +26,8 @@ _ROWS = "table"
 """The view whose rows an equation explains one by one."""
 
 
-def windows(record: Record, catalog: Catalog) -> list[tuple[Windows, Structure]]:
-    """Load the field of a record in weak form: for each equation, and in the names of the bench.
+def windows(record: Record, catalog: Catalog) -> list[Windows]:
+    """Load the field of a record in weak form: for each equation, in the names of the bench.
 
     Raises
     ------
@@ -44,11 +43,11 @@ def windows(record: Record, catalog: Catalog) -> list[tuple[Windows, Structure]]
         raise UsageError(f"{record.dataset} is not compared in weak form.", "Use strict.")
     columns = {name: np.asarray(evidence.columns[name]).reshape(-1) for name in evidence.columns}
     made = []
-    for number, text in enumerate(OwnNames(record.names).all_internal(record.equations or ())):
-        weights = np.sqrt(evidence.weights[number])
-        run = Run(columns, (weights * evidence.changes[number])[:, None])
-        structure = Structure.of([text], list(columns))
-        made.append((Windows((run,), weights, evidence.along[number]), structure))
+    for weights, changes, along in zip(
+        evidence.weights, evidence.changes, evidence.along, strict=True
+    ):
+        roots = np.sqrt(weights)
+        made.append(Windows((Run(columns, (roots * changes)[:, None]),), roots, along))
     return made
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from eqverdict.printers import names_in, rounded_to
-from mdbench.errors import UsageError, did_you_mean
+from eqverdict.structure import terms_of
+from mdbench.errors import EquationError, UsageError, did_you_mean
 from mdbench.extensions.estimators.answers import as_written
 from mdbench.extensions.estimators.pictures import Curve, picture
 
@@ -65,7 +66,8 @@ class Proposal:
     setting
         What to choose.
     separation
-        How many standard deviations the two laws that it tells apart worst are apart.
+        How many standard deviations the two laws that it tells apart worst are apart; of a law and
+        the same with terms more only where there are no others.
     equations
         Of each law, in the order of their likelihood.
     names
@@ -167,6 +169,28 @@ def _corners(count: int) -> Iterator[tuple[float, ...]]:
         yield tuple(float(number >> k & 1) for k in range(count))
 
 
+def _compared(fits: Sequence[Fitted]) -> list[tuple[int, int]]:
+    """Return the pairs of laws that are to be told apart.
+
+    A law and the same law with terms more are no such pair: the constants of these terms may be as
+    small as they like.  All pairs count where there are only such.
+    """
+    terms = [[_terms(text) for text in fitted.texts()] for fitted in fits]
+    every = [(i, j) for i in range(len(terms)) for j in range(i)]
+
+    def nested(i: int, j: int) -> bool:
+        return all(few <= many for few, many in zip(terms[i], terms[j], strict=True))
+
+    return [(i, j) for i, j in every if not (nested(i, j) or nested(j, i))] or every
+
+
+def _terms(text: str) -> set[str]:
+    try:
+        return terms_of(text, names_in(text))
+    except EquationError:  # it cannot be multiplied out
+        return {text}
+
+
 def propose(
     fits: Sequence[Fitted],
     settings: Sequence[Setting],
@@ -207,15 +231,15 @@ def propose(
                 for fitted in fits
             ]
         apart = []
-        for i in range(len(fits)):
-            for j in range(i):
-                spread = np.sqrt(
-                    noise**2 + np.nan_to_num(doubts[i]) ** 2 + np.nan_to_num(doubts[j]) ** 2
-                )
-                off = np.nan_to_num((values[i] - values[j]) / spread, nan=_MOST)
-                apart.append(np.sqrt(np.sum(np.clip(off, -_MOST, _MOST) ** 2)))
+        for i, j in pairs:
+            spread = np.sqrt(
+                noise**2 + np.nan_to_num(doubts[i]) ** 2 + np.nan_to_num(doubts[j]) ** 2
+            )
+            off = np.nan_to_num((values[i] - values[j]) / spread, nan=_MOST)
+            apart.append(np.sqrt(np.sum(np.clip(off, -_MOST, _MOST) ** 2)))
         return float(min(apart))
 
+    pairs = _compared(fits)
     rough = [separation(setting, bands=False) for setting in settings]
     best = [settings[place] for place in np.argsort(rough)[::-1][:_REFINED]]
     refined = [separation(setting, bands=True) for setting in best]

@@ -166,14 +166,15 @@ def refit_dynamics(
     return _refit(fitted, states, p_value)
 
 
-def refit_field(experiment: Windows, structure: Structure, names: OwnNames) -> Refit:
+def refit_field(equation: str, experiment: Windows, names: OwnNames) -> Refit:
     """Fit the constants of one equation of a field, in weak form.
 
     Standard errors are by blocks of windows, as those that overlap have noise in common.  They know
     nothing of errors of the smoothing.
     """
-    fitted = experiment.fit(structure)
     columns = list(experiment.runs[0].columns)
+    structure = Structure.of(names.all_internal([equation]), columns)
+    fitted = experiment.fit(structure)
     return Refit(
         tuple(names.own(as_written(text, columns)) for text in fitted.texts()),
         *(structure.start, fitted.constants[0], experiment.robust_errors(fitted)),

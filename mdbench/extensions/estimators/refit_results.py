@@ -106,7 +106,8 @@ def refit_own(
     names = states_of(record)
     if names.rates and not hasattr(catalog.data_type(record.data_type), "integrate"):
         own = OwnNames(record.names)
-        return [refit_field(*pair, own) for pair in windows(record, catalog)], record.method
+        pairs = zip(record.equations or (), windows(record, catalog), strict=True)
+        return [refit_field(*pair, own) for pair in pairs], record.method
     known = own_data(record, catalog, number)
     equations = record.equations or ()
     if isinstance(known.experiment, Motion):

@@ -393,10 +393,10 @@ def build_sandbox(
         }
         if secrets := [name for name, value in variables.items() if _is_secret(name, value)]:
             raise UnavailableError(
-                f"{method_name} is to be built, and code of its packages would see the password in "
-                f"{', '.join(sorted(secrets))} (for uv, or from pip's settings).",
-                "Use an index and a proxy without a password; or make wheels of the packages once, "
-                "name their folder (PIP_FIND_LINKS), and leave build = true out of method.toml.",
+                f"{method_name} is built from source, and its packages' code could read the "
+                f"password in {', '.join(sorted(secrets))} (for uv, or from pip's settings).",
+                "Use an index and a proxy without a password.  Or build wheels once, name their "
+                "folder in PIP_FIND_LINKS, and remove build = true from method.toml.",
             )
         places = [*always, *shown]
         named = (*_NAMES, *_named_files(variables)) if network else ()

@@ -204,8 +204,13 @@ def test_what_divides_by_zero_is_another_equation(truth: str, answer: str) -> No
         ("(cos(x)**2 + 0.1*sin(x)**2)*y", 0.1, 1.08, {True, False}),
         ("2 + 3*sin(4*x)", 4.0, 1.08, {False}),
         ("2 + 3*sin(4*x)", 4.0, 1.03, {True}),
-        ("exp(2.3*(x - 1.9))", -1.9, 1.03, {True}),
+        # An offset of the exponent, or the factor exp(-4.37), which is 12 % off.
+        ("exp(2.3*(x - 1.9))", -1.9, 1.03, {True, False}),
         ("2*x/(3 + x)", 3.0, 1.08, {False}),
+        # 1.03 + exp(0.37) is 1 + exp(0.34), or 1.03 + 1.45*exp(0).
+        ("1.5/(1 + exp(0.37 - 4.7*x))", 1.0, 1.03, {True, False}),
+        ("1.5/(1 + exp(0.37 - 4.7*x))", 4.7, 1.03, {True}),
+        ("1.5/(1 + exp(0.37 - 4.7*x))", 4.7, 1.08, {False}),
     ],
 )
 def test_labels_are_of_merged_terms(
@@ -244,6 +249,8 @@ AS_WRITTEN = {
     "sin({a}*x) + 0.5*sin({b}*x) + 0.3*sin(8*x)": (2.0, 4.0),
     "({a} + y*cos({b}*x))*sin(x)": (5.0, 0.5),
     "sqrt({a} + (x*y*x**{b})**2)*y": (0.29, 1.7),
+    "0.43 - 1.87*(x - {a})/(1 + exp(0.37 - {b}*x)) - 2.3*y*(x + 0.79)": (1.31, 4.7),
+    "1/(1 + exp(-{a}*(x - {b})))": (2.69, 0.877),
 }
 """Laws with constants that their shortest form does not have."""
 
@@ -258,6 +265,18 @@ def test_the_constants_of_a_law_as_it_is_written_count(law: str) -> None:
     for first, second in ((1.12, 1.0), (1.0, 1.12)):
         answer = law.format(a=round(a * first, 9), b=round(b * second, 9))
         assert verdict(truth, answer) is not Verdict.IDENTIFIED, (truth, answer)
+
+
+def test_a_law_of_many_constants_is_compared_as_it_is_written() -> None:
+    law = (
+        "{}*exp(-{}*x)*sin({}*y) + {}/({} + x**2) + {}*cos({}*x*y) + {}*tanh({}*y - {})"
+        " + {}*sqrt({} + x*y) + {}*y**2 - {}"
+    )
+    numbers = [0.3, 0.61, 2.3, 1.7, 0.45, 0.82, 1.9, 3.1, 1.4, 2.2, 0.77, 0.53, 0.91, 4.6]
+    truth = law.format(*numbers)
+    for k, (share, same) in product((1, 9, 11), ((1.001, True), (1.03, True), (1.12, False))):
+        moved = [round(c * share, 9) if i == k else c for i, c in enumerate(numbers)]
+        assert (verdict(truth, law.format(*moved)) is Verdict.IDENTIFIED) is same, (k, share)
 
 
 def test_constants_that_stand_in_for_others_do_not_count_as_they_are_written() -> None:

@@ -21,7 +21,7 @@ from mdbench.cli.options import Exit
 from mdbench.cli.report import metrics_of
 from mdbench.errors import RecordsError
 from mdbench.extensions.community.audits import Audit, draw_text, read_audit, write_audit
-from mdbench.extensions.community.board import make_site
+from mdbench.extensions.community.board import make_site, rows_of
 from mdbench.extensions.community.checks import Trust
 from mdbench.extensions.community.evidence import Evidence, JudgedRecord
 from mdbench.extensions.community.signatures import salt_of, sign, signature_of
@@ -104,6 +104,13 @@ class Scene:
         for record in self.pages.get("closed", ()):
             rows.setdefault(record.method, []).append(record)
         return rows
+
+    def remarks(self) -> dict[str, str]:
+        """Return the remark of each row of the board, by the names of its bundles."""
+        content, registry = self.registry.read(), self.registry
+        records = [verdict.record for one in content.submissions for verdict in one.verdicts]
+        args = content.submissions, registry.folders, metrics_of(records)
+        return {row.name: row.remark for row in rows_of(Evidence(content), *args)}
 
     def audit(self, name: str, key: str = "alice", share: float = 1.0) -> Path:
         """Run a sample of a bundle again, and sign the result."""
@@ -320,9 +327,19 @@ def test_a_forgery_that_was_found_stays_found_under_any_title(scene: Scene) -> N
         scene.submit(records, name)
         assert scene.trusts(name) == [Trust.CLAIMED] * 3, name
     assert scene.rows() == {}
-    # Whoever leaves out what was found is trusted as anybody who has not been audited.
+    # Whoever leaves out what was found is trusted as anybody who has not been audited, and marked.
     scene.submit([one for one in forged if one.key != found.key], "remainder")
     assert scene.trusts("remainder") == [Trust.RESCORED] * 2
+    bundle = sha256_of(Path("remainder.zip"))[:8]
+    marked = {name: text for name, text in scene.remarks().items() if text}
+    assert [*marked] == [bundle]
+    assert marked[bundle].startswith("without 1 refuted job of ")
+    assert marked[bundle].endswith(", with which it has 2 equal results")
+    # Who has the other results by an own run is not marked, nor is who has all jobs.
+    honest = [one for one in scene.mean if one.key != found.key]
+    scene.submit(honest, "part")
+    scene.submit(scene.mean, "whole")
+    assert {name for name, text in scene.remarks().items() if text} == {bundle}
 
 
 def test_nobody_can_push_a_competitor_down(scene: Scene) -> None:

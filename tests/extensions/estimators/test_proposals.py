@@ -104,6 +104,26 @@ def test_the_separation_is_the_difference_over_noise_and_doubt() -> None:
     assert proposal.separation == pytest.approx(wanted, rel=1e-3)
 
 
+def test_a_law_and_the_same_with_a_term_more_are_no_pair_to_tell_apart() -> None:
+    x = np.linspace(1, 2, 30)
+    y = 2 * x + 0.1 * np.random.default_rng(0).standard_normal(30)
+    table = Table((Run({"x": x}, y[:, None]),))
+    line, square, both = (
+        table.fit(Structure.of([text], ["x"])) for text in ("2*x", "1.5*x**2", "2*x + 0.01*x**3")
+    )
+
+    def predict(fitted: Any, setting: Any, constants: Array) -> Array:
+        columns = {"x": np.array([setting.point["x"]])}
+        return np.asarray(fitted.structure.values(columns, constants))
+
+    def apart(*fits: Any) -> float:
+        at = settings_in({"x": 3.0}, ["x"])[:1]
+        return propose(fits, at, predict, np.array([0.1]), names=("y",)).separation
+
+    assert apart(line, square, both) == min(apart(line, square), apart(square, both))
+    assert apart(line, both) < apart(line, square, both)  # where there is no other pair it counts
+
+
 def test_settings_fill_the_box_with_its_corners() -> None:
     settings = settings_in({"x": (0.0, 2.0), "y": (-1.0, 1.0)}, ["x", "y"])
     rows = np.array([[one.point["x"], one.point["y"]] for one in settings])

@@ -94,10 +94,82 @@ def test_a_field_has_standard_errors(command_line: Workspace) -> None:
     assert np.abs(off).max() < 0.02
     assert 0.4 < np.sqrt(np.mean(np.square(off))) / np.mean(sizes) < 2.5
     assert "0.5 -> " in str(fitted)
-    with pytest.raises(UsageError, match="no likelihood"):
-        _ = model.rivals_
-    with pytest.raises(UsageError, match="not for fields"):
-        Fields("heat", guess="u0 = u0_xx").fit(clean, t, x)
+
+
+def heat(workspace: Workspace, answer: str, name: str = "heat") -> None:
+    """Add a method that gives an answer."""
+    adapter = f"""
+class Adapter:
+    def __init__(self, *, seed, threads): ...
+    def fit(self, problem): ...
+    def predict(self, problem):
+        columns = dict(zip(problem.variables, problem.X.T))
+        return eval({answer!r}, {{}}, columns)[:, None]
+    def equations(self):
+        return [{answer!r}]
+"""
+    folder = add_method(workspace, name, adapter)
+    text = (folder / "method.toml").read_text(encoding="utf-8")
+    (folder / "method.toml").write_text(text.replace('["ode"]', '["pde"]'), encoding="utf-8")
+
+
+def spreading(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a solution of u_t = 0.6 u_xx with noise, its times and its nodes."""
+    x, t = np.arange(48) * 2 * np.pi / 48, np.linspace(0, 2, 80)
+    clean = np.exp(-0.6 * t) * np.sin(x)[:, None] + np.exp(-2.4 * t) * np.cos(2 * x)[:, None]
+    return clean + 0.01 * np.random.default_rng(seed).standard_normal(clean.shape), t, x
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_guess_for_a_field_is_fitted_and_the_likelier_one_is_the_answer(
+    command_line: Workspace, seed: int
+) -> None:
+    heat(command_line, "0.5*u0_xx + 0.1*u0*u0_x")  # a term too many
+    model = Fields("heat", work=5, progress=False, guess="du0/dt = k*u0_xx").fit(*spreading(seed))
+    [choice] = model.choice_
+    assert choice.options[0].origin == "the guess"
+    assert choice.fitted.constants[0] == pytest.approx([0.6], abs=0.02)
+    assert [option.origin for option in model.rivals_[0].options[1:]] == ["the method’s answer"]
+    assert float(model.equations_[0].partition("*")[0]) == pytest.approx(0.6, abs=0.02)
+    [fitted] = model.uncertainty_
+    assert fitted.constants == pytest.approx(choice.fitted.constants[0], rel=1e-6)
+    # A guess that the data contradict stands behind the answer.
+    heat(command_line, "0.5*u0_xx", "right")
+    other = Fields("right", work=5, progress=False, guess="u0_t = -c*u0_x").fit(*spreading(seed))
+    assert [option.origin for option in other.choice_[0].options] == [
+        "the method’s answer",
+        "the guess",
+    ]
+
+
+def test_a_guess_for_a_file_with_a_field_is_typed(
+    command_line: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heat(command_line, "0.5*u0_xx + 0.1*u0*u0_x")
+    u, t, x = spreading(0)
+    np.savez(tmp_path / "bar.npz", u=u[..., None], t=t, x=x)
+    line = ["fit", "--algorithm", "heat", "--data-type", "pde", "--runtime", "venv"]
+    line += ["--dataset-path", str(tmp_path / "bar.npz")]
+    assert main([*line, "--guess", "du0/dt = k*u0_xx", "--timeout", "60"]) == 0
+    printed = capsys.readouterr().out
+    assert "by likelihood (the guess):" in printed
+    rate = printed.partition("(the guess):")[2].partition("= ")[2].partition("*u0_xx")[0]
+    assert float(rate) == pytest.approx(0.6, abs=0.02)
+    assert main([*line, "--sigma", "0.01"]) == 2
+    assert "--sigma is not for pde." in capsys.readouterr().err
+
+
+def test_a_field_without_the_shape_that_is_known_is_refused(command_line: Workspace) -> None:
+    heat(command_line, "0.5*u0_xx")
+    data = spreading(0)
+    kept = Fields("heat", work=5, progress=False, shape="du0/dt increases with u0_xx").fit(*data)
+    assert float(kept.equations_[0].partition("*")[0]) == pytest.approx(0.6, abs=0.02)
+    with pytest.raises(UsageError, match="not du0/dt decreases with u0_xx"):
+        Fields("heat", work=5, progress=False, shape="du0/dt decreases with u0_xx").fit(*data)
+    with pytest.raises(UsageError, match="there is no u7"):
+        Fields("heat", work=5, progress=False, shape="du0/dt increases with u7").fit(*data)
+    with pytest.raises(UsageError, match="u0 = a"):
+        Fields("heat", work=5, progress=False, guess="v = u0_xx").fit(*data)
 
 
 @pytest.mark.usefixtures("methods")

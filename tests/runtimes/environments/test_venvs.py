@@ -430,7 +430,7 @@ def test_no_build_sees_a_password(
     with_source(shop)
     monkeypatch.delenv("PIP_NO_INDEX", raising=False)
     monkeypatch.setenv(name, value)
-    with pytest.raises(UnavailableError, match="would see the password in") as caught:
+    with pytest.raises(UnavailableError, match="could read the password in") as caught:
         prepare("m", shop.lock, HERE, shop.home, build=True)
     assert "hunter2" not in str(caught.value)
     assert "PIP_FIND_LINKS" in caught.value.hint

@@ -10,9 +10,9 @@ from reporting import EXAMPLE
 
 from eqverdict.srbench import normalized_edit_distance
 from mdbench.datatypes.srsd.data_type import Srsd
+from mdbench.extensions.papers.published import read_published_sets
+from mdbench.extensions.papers.sets import sets_table
 from mdbench.records import Record
-from mdbench.reports.comparison import read_published_sets
-from mdbench.reports.sets import sets_table
 
 COULOMB = "8987742437.98822*x1/x2**2"
 """The truth of S13, I.12.4."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mdbench import datatypes
-from mdbench.reports.comparison import Mark, read_published
+from mdbench.extensions.papers.published import Mark, read_published
 from mdbench.workspace import Workspace
 
 # Counted by hand in the paper's tables.

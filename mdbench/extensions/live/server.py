@@ -188,7 +188,9 @@ class LivePage:
 
 def _live(html: str, version: str) -> str:
     """Return the page with code that asks for its successor, and looks as before then."""
-    script = (files("mdbench.reports") / "templates" / "live.js").read_text(encoding="utf-8")
+    script = (files("mdbench.extensions.live") / "templates" / "live.js").read_text(
+        encoding="utf-8"
+    )
     html = _POLICY.sub(r"\1; connect-src 'self'\2", html, count=1)
     head, end, tail = html.rpartition("</body>")
     return f'{head}<script data-version="{version}">\n{script}</script>\n{end}{tail}'

@@ -51,6 +51,8 @@ DIGITS = 4
 """Digits of the numbers in it."""
 MOST_SPECIAL = 10
 """Problems that a method's page names as those that few others solve."""
+FEW = 0.5
+"""The share of the other methods below which few are right."""
 MARK = "made-by-mdbench.txt"
 """A file of every site: a folder that has it, or has nothing, may be written to."""
 STYLE, SCRIPT = "site.css", "site.js"
@@ -149,7 +151,7 @@ class Site:
                 f"{out} is there already, and is no site of results.",
                 "Name a new folder, or one that an earlier --site wrote.",
             )
-        env = templates("mdbench.reports")
+        env = templates("mdbench.extensions.site", "mdbench.reports")
         files = first = 0
         try:
             for name in FOLDERS if (out / MARK).exists() else ():
@@ -369,7 +371,8 @@ class Site:
                 for record in problem.records
                 if best and record.answered and record.metrics.get(best.name) == 1
             } - self.scope.references
-            if method in right:
+            others = {record.method for record in problem.records} - self.scope.references
+            if method in right and len(right) - 1 < FEW * (len(others) - 1):
                 rare.append((problem, len(right) - 1))
         return sorted(rare, key=lambda pair: pair[1])[:MOST_SPECIAL]
 

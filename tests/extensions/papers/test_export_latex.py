@@ -9,7 +9,7 @@ import pytest
 from reporting import boards, data, many, points, texts, write
 
 from mdbench.cli import main
-from mdbench.reports.export import escape_latex, latex_tables
+from mdbench.extensions.papers.export import escape_latex, latex_tables
 
 if TYPE_CHECKING:
     from pathlib import Path

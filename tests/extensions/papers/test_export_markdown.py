@@ -7,8 +7,7 @@ import pytest
 from reporting import boards, compare, data, many, texts, write
 
 from mdbench.cli import main
-from mdbench.reports.comparison import Mark, Published
-from mdbench.reports.export import (
+from mdbench.extensions.papers.export import (
     cost_table,
     leaderboard_markdown,
     markdown_tables,
@@ -16,6 +15,7 @@ from mdbench.reports.export import (
     published_table,
     systems_table,
 )
+from mdbench.extensions.papers.published import Mark, Published
 from mdbench.reports.tables import text_table, to_markdown
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from reporting import many
 
 from mdbench.cli import main
 from mdbench.errors import RecordsError, UsageError
-from mdbench.reports.server import AWAY_SECONDS, MOST_CLIENTS, LivePage, LiveServer, stamp
+from mdbench.extensions.live.server import AWAY_SECONDS, MOST_CLIENTS, LivePage, LiveServer, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

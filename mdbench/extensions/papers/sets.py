@@ -13,9 +13,9 @@ from mdbench.reports.tables import text_table, to_markdown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from mdbench.extensions.papers.published import PublishedSets
     from mdbench.metrics.spec import MetricSpec
     from mdbench.records import Record
-    from mdbench.reports.comparison import PublishedSets
 
 
 def sets_table(

@@ -54,8 +54,8 @@ from mdbench.reports.tables import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mdbench.extensions.papers.published import Published
     from mdbench.reports.columns import BoardColumn
-    from mdbench.reports.comparison import Published
     from mdbench.reports.entries import Entry
     from mdbench.reports.leaderboard import Grid, Leaderboard, Row
 

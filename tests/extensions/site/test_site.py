@@ -118,6 +118,25 @@ def test_a_folder_of_something_else_is_not_written_to(
     assert names == {f"system-{n}.html" for n in range(3)}
 
 
+def test_a_methods_page_names_what_few_others_have_right(tmp_path: Path) -> None:
+    names = ("sindy", "operon", "gplearn", "pysindy")
+    rows = [data(name, "easy", verdict="identified") for name in names]
+    right = ("sindy", "operon")
+    rows += [data(n, "half", verdict="identified" if n in right else "different") for n in names]
+    rows += [data(n, "all", verdict="identified" if n != "gplearn" else "different") for n in names]
+    results = write(tmp_path / "r", rows)
+    assert main(["report", str(results), "--site", str(tmp_path / "site")]) == 0
+    pages = {n: (tmp_path / "site" / "methods" / f"{n}.html").read_text("utf-8") for n in names}
+    listed = {
+        n: text.partition("few others are</h2>")[2].partition("</ul>")[0]
+        for n, text in pages.items()
+    }
+    assert "half" in listed["sindy"]  # one of three others
+    assert "1 other method" in listed["operon"]
+    assert not any("easy" in text or ">all<" in text for text in listed.values())
+    assert listed["gplearn"] == listed["pysindy"] == ""
+
+
 @pytest.mark.browser
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])

@@ -7,9 +7,9 @@ from typing import Any
 from reporting import EXAMPLE
 
 from mdbench.datatypes.surface.data_type import SurfaceType
+from mdbench.extensions.papers.published import read_published_sets
+from mdbench.extensions.papers.sets import sets_table, variants_table
 from mdbench.records import Record
-from mdbench.reports.comparison import read_published_sets
-from mdbench.reports.sets import sets_table, variants_table
 
 NAMES = ("skeleton", "nmse", "chamfer", "hausdorff")
 _KNOWN = {spec.name: spec for spec in SurfaceType.metrics}

@@ -1,0 +1,1 @@
+"""The report of a run that goes on, served to a browser: `watch`."""

@@ -1,0 +1,1 @@
+"""Tables for papers, and those that papers have published: `export`."""

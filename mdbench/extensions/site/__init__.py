@@ -1,0 +1,1 @@
+"""Results as a site of static files: `report --site`."""
