@@ -152,3 +152,21 @@ def test_advice_in_a_package_can_be_followed(installed: Installed) -> None:
         "PATH=$(dirname $(command -v mdbench)) mdbench install --clean"
     )
     assert installed.run("mdbench install --clean adviser").returncode == 2
+
+
+@pytest.mark.slow
+@pytest.mark.build
+@pytest.mark.parametrize(
+    ("name", "command", "seen"),
+    [
+        ("author", "./check", r"rank \d+ of \d+, 2 of 2 jobs identified"),
+        ("lab", "./run", r"dupper/dt = 0\.(89|90)\d* - 0\.3[45]\d*\*upper"),
+    ],
+)
+def test_the_examples_of_repositories_run(
+    installed: Installed, name: str, command: str, seen: str
+) -> None:
+    folder = installed.here / name
+    shutil.copytree(ROOT / "examples" / name, folder)
+    shown = installed.type(f"cd {name} && MDBENCH_RUNTIME=venv {command}")
+    assert re.search(seen, shown), shown
