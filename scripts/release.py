@@ -36,6 +36,8 @@ VERSIONS: Final = {
 }
 """Where the version stands, as the first match in each file."""
 UNRELEASED: Final = "## Unreleased"
+_SHOWN: Final = 10
+"""Changed files that are named."""
 
 
 class ReleaseError(Exception):
@@ -70,8 +72,8 @@ def refuse_a_dirty_tree(root: Path) -> None:
     """Raise a `ReleaseError` if files differ from the commit, or are in no commit."""
     changed = _git(root, "status", "--porcelain").splitlines()
     if changed:
-        shown = "\n".join(f"  {line}" for line in changed[:10])
-        more = f"\n  and {len(changed) - 10} more" if len(changed) > 10 else ""
+        shown = "\n".join(f"  {line}" for line in changed[:_SHOWN])
+        more = f"\n  and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
         raise ReleaseError(
             f"The folder has changes:\n{shown}{more}\nCommit them, or release from a new clone."
         )

@@ -239,8 +239,8 @@ class Runtime(ABC):
     def size_mb(self, prepared: Prepared) -> float:
         """Return the space that an environment takes on the disk, in MiB."""
 
-    def save(self, made: Sequence[Prepared], path: Path) -> None:
-        """Write images into one file, with which another machine needs no network; none: only try.
+    def save(self, made: Sequence[Prepared], path: Path) -> None:  # noqa: ARG002 - for engines
+        """Write images into one file, for a machine without a network; nothing if there are none.
 
         Raises
         ------

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import time
 import zipfile
@@ -126,10 +127,10 @@ def test_what_is_built_twice_is_equal(tmp_path: Path) -> None:
     with tarfile.open(source) as opened:
         opened.extractall(tmp_path / "unpacked", filter="data")
     (folder,) = (tmp_path / "unpacked").iterdir()
-    again = tmp_path / "again"
+    again = tmp_path / "from_source"
     again.mkdir()
     subprocess.run(
-        [release.sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(again)],
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(again)],
         cwd=folder,
         env={**os.environ, "SOURCE_DATE_EPOCH": "1900000000"},
         check=True,

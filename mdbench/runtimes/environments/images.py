@@ -241,7 +241,8 @@ class Images:
         for tag in tags:
             image = docker_cli.image(tag, program=self._program) or {}
             labels = image.get("Config", {}).get("Labels") or {}
-            environments.append(_environment_tag(labels["mdbench.method"], labels["mdbench.identity"]))
+            parts = labels["mdbench.method"], labels["mdbench.identity"]
+            environments.append(_environment_tag(*parts))
         names = [self.base().reference, *environments, *tags]
         try:
             docker_cli.docker(
