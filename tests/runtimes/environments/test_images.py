@@ -532,6 +532,28 @@ def test_an_edited_adapter_keeps_its_environment(workspace: Workspace) -> None:
     assert run_in(edited, show) == "2"
 
 
+@pytest.mark.usefixtures("engine")
+def test_saved_images_are_all_that_another_machine_needs(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = build(workspace)
+    file = tmp_path / "images.tar"
+    Images(workspace.home).save([made.tag], file)
+    assert not (tmp_path / "images.tar.part").exists()
+    environment = f"mdbench-env-{TINY}:{made.identity[:12]}"
+    docker_cli.docker(["image", "rm", "--force", made.tag, environment], "")
+    docker_cli.docker(["load", "--quiet", "--input", str(file)], "", timeout=600)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "none"))
+    other = make_workspace(tmp_path / "other")
+    lines: list[str] = []
+    again = Images(other.home, lines.append).build(tiny(workspace))
+    assert again == made
+    assert lines == []
+    with pytest.raises(UnavailableError, match=r"cannot be saved in /nonexistent/images\.tar"):
+        Images(workspace.home).save([made.tag], Path("/nonexistent/images.tar"))
+
+
 @dataclass(frozen=True)
 class Using(methods.Method):
     """A method that uses a folder which others use too."""
