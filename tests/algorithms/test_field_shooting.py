@@ -120,7 +120,7 @@ def test_steps_are_of_fourth_order(modules: Any) -> None:
         v = np.full((1, 1), 0.2 + 0j)
         for _ in range(steps):
             v = step.advance(v, *[lambda w: -(w**2)] * 3)
-        return abs(complex(v[0, 0]) - 0.2 * np.exp(2) / (1 + 0.2 * (np.exp(2) - 1)))
+        return float(abs(complex(v[0, 0]) - 0.2 * np.exp(2) / (1 + 0.2 * (np.exp(2) - 1))))
 
     assert error(10) / error(20) == pytest.approx(16, rel=0.3)
 
