@@ -1,7 +1,7 @@
 """Makes a release from a clean clone: see scripts/release and docs/releasing.md.
 
-Nothing is changed before all that can fail has been tried: the distributions are built twice from
-an export of the commit with the new version written into it, compared byte by byte, and installed
+Nothing is changed before all that can fail has been tried.  The distributions are built twice from
+an export of the commit with the new version in it, and compared byte by byte.  They are installed
 in bare machines, where the lines of the README are typed.
 """
 
