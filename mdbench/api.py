@@ -568,7 +568,7 @@ def dataset(
     given = parse_words(to_words(options), kind.options, data_type)
     parts = kind.expand_options([name], given)
     asked, left = parts[0]
-    if any(dataset != asked or any(o.get(key) != left.get(key) for key in given) for dataset, o in parts):
+    if len({repr((dataset, [o.get(key) for key in given])) for dataset, o in parts}) > 1:
         raise UsageError(
             f"{name} is {len(parts)} datasets with these options.",
             "Give one value to each option: " + ", ".join(f"{key}=..." for key in given),

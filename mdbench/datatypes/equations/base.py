@@ -446,7 +446,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         """
         task = self.task(dataset, self.views[0], Protocol.STRICT)
         for part, split in (("train", task.refit), ("test", task.test)):
-            columns = split.columns | dict(zip(task.targets, split.targets.T, strict=True))
+            columns = {**split.columns, **dict(zip(task.targets, split.targets.T, strict=True))}
             yield f"{dataset.name}/{part}.csv", partial(write_table, columns=columns)
 
     def loss(self, values: Array, targets: Array) -> float:
