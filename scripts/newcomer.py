@@ -29,6 +29,17 @@ PACKAGES: Final = "python3,python3-venv,git,ca-certificates"
 HOME: Final = "/home/newcomer"
 COMMANDS: Final = re.compile(r"\./|\.venv/|scripts/|git |export |mdbench |pip |rm |#|[A-Z_]+=\S+ ")
 """How the lines of a block of commands begin."""
+SPELT: Final = {
+    "./run.sh": "mdbench run",
+    ".venv/bin/mdbench": "mdbench",
+    ".venv/bin/python": "python",
+}
+"""What a clone's user types, and what a package's."""
+SKIPPED: Final = {
+    "git clone": "a package is no clone",
+    "scripts/": "they are for work on mdbench",
+}
+"""Lines that a package's user does not type, by their beginning, with the reason."""
 _BLOCK: Final = re.compile(
     r"^```(?P<language>\w+)\n(?P<fenced>.*?)^```$"
     r"|(?<=\n\n)(?P<indented>(?:    [^\n]*\n|\n(?=    ))+)",
@@ -85,6 +96,18 @@ def steps(text: str) -> list[Step]:
         elif re.match(r"import |from \w+ import ", body):
             found += [Step("snippet.py", body), Step("", ".venv/bin/python snippet.py")]
     return found
+
+
+def packaged_steps(text: str) -> list[Step]:
+    """Return what a page has to type, as a package's user types it."""
+    packaged = []
+    for step in steps(text):
+        words = step.text
+        for own, other in SPELT.items():
+            words = words.replace(own, other)
+        if not words.startswith(tuple(SKIPPED)):
+            packaged.append(step._replace(text=words))
+    return packaged
 
 
 def shown_as(printed: str, shown: str) -> bool:
@@ -193,16 +216,24 @@ def follow(bare: Bare, page: str) -> bool:
         if "--runtime docker" in step.text:
             print(f"    not run, as it needs an engine: {step.text}")
             continue
-        begin = time.monotonic()
-        done = bare.run(step.text, f"{clone}/{step.folder}")
-        seconds, work = time.monotonic() - begin, bare.work()
-        print(f"    {seconds:6.1f} s {work:6.1f} CPU s  {step.text}", flush=True)
-        wrong = done.returncode != 0 or "Traceback" in done.stdout
-        if wrong or (step.shown is not None and not shown_as(done.stdout, step.shown)):
-            wanted = "" if step.shown is None else f"\n--- the page has:\n{step.shown}"
-            print(f"--- status {done.returncode}, printed:\n{done.stdout}{wanted}", flush=True)
+        problem = run_step(bare, step.text, f"{clone}/{step.folder}", step.shown)
+        if problem is not None:
+            print(problem, flush=True)
             return False
     return True
+
+
+def run_step(bare: Bare, command: str, folder: str, shown: str | None = None) -> str | None:
+    """Run a command and print how long it took; return what is wrong with it, None if nothing."""
+    begin = time.monotonic()
+    done = bare.run(command, folder)
+    seconds, work = time.monotonic() - begin, bare.work()
+    print(f"    {seconds:6.1f} s {work:6.1f} CPU s  {command}", flush=True)
+    wrong = done.returncode != 0 or "Traceback" in done.stdout
+    if not wrong and (shown is None or shown_as(done.stdout, shown)):
+        return None
+    wanted = "" if shown is None else f"\n--- the page has:\n{shown}"
+    return f"--- status {done.returncode}, printed:\n{done.stdout}{wanted}"
 
 
 def megabytes(folder: Path) -> float:

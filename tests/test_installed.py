@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from harness import ROOT
-from newcomer import steps
+from newcomer import packaged_steps
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 DROPPED = re.compile(r"MDBENCH_|PYTHONPATH$|VIRTUAL_ENV$|PYTHONHOME$")
-SPELT = {"./run.sh": "mdbench run", ".venv/bin/mdbench": "mdbench", ".venv/bin/python": "python"}
-"""What a clone's user types, and what one of a package."""
-SKIPPED = {"git clone": "a package is no clone", "scripts/": "they are for work on mdbench"}
-"""Lines of the README that are not typed, by their beginning, with the reason."""
 FEW = re.compile(r"mdbench run(?!.*--dataset)(?=.*--data-type ode)")
 """Lines that run all systems of a suite: one of them is enough here."""
 
@@ -83,13 +79,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
 
 def readme_lines() -> list[tuple[str, str]]:
     """Return the commands and the programs of the README as a package's user types them."""
-    lines = []
-    for step in steps((ROOT / "README.md").read_text(encoding="utf-8")):
-        text = step.text
-        for own, packaged in SPELT.items():
-            text = text.replace(own, packaged)
-        lines.append((step.name, text))
-    return lines
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    return [(step.name, step.text) for step in packaged_steps(page)]
 
 
 def test_a_wheel_has_methods_datasets_and_pages(wheel: Path) -> None:
@@ -115,7 +106,7 @@ def test_the_lines_of_the_readme_can_be_typed(installed: Installed) -> None:
     for name, text in readme_lines():
         if name:
             (installed.here / name).write_text(text, encoding="utf-8")
-        elif text.startswith(tuple(SKIPPED)) or ("--runtime docker" in text and not engine):
+        elif "--runtime docker" in text and not engine:
             continue
         else:
             command = re.sub(r"--timeout \d+", "--timeout 5", text.partition("  #")[0].rstrip())
@@ -161,3 +152,21 @@ def test_advice_in_a_package_can_be_followed(installed: Installed) -> None:
         "PATH=$(dirname $(command -v mdbench)) mdbench install --clean"
     )
     assert installed.run("mdbench install --clean adviser").returncode == 2
+
+
+@pytest.mark.slow
+@pytest.mark.build
+@pytest.mark.parametrize(
+    ("name", "command", "seen"),
+    [
+        ("author", "./check", r"rank \d+ of \d+, 2 of 2 jobs identified"),
+        ("lab", "./run", r"dupper/dt = 0\.(89|90)\d* - 0\.3[45]\d*\*upper"),
+    ],
+)
+def test_the_examples_of_repositories_run(
+    installed: Installed, name: str, command: str, seen: str
+) -> None:
+    folder = installed.here / name
+    shutil.copytree(ROOT / "examples" / name, folder)
+    shown = installed.type(f"cd {name} && MDBENCH_RUNTIME=venv {command}")
+    assert re.search(seen, shown), shown

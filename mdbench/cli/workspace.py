@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import Source
     from mdbench.method_spec import MethodSpec
-    from mdbench.runtimes.base import Runtime
+    from mdbench.runtimes.base import Prepared, Runtime
     from mdbench.workspace import Workspace
 
 
@@ -268,6 +268,7 @@ class _Result:
     text: str
     seconds: float
     size_mb: float | None = None
+    prepared: Prepared | None = None
 
 
 def install_all(
@@ -277,8 +278,15 @@ def install_all(
     *,
     runtime_name: str = "auto",
     n_jobs: int | None = None,
+    save: Path | None = None,
 ) -> int:
-    """Make the environments, going on past a broken one; 0 if all could be made, else 1."""
+    """Make the environments, going on past a broken one; 0 if all could be made, else 1.
+
+    Parameters
+    ----------
+    save
+        A file for the images of those that could be made.
+    """
     from mdbench.runs.plan import jobs_at_a_time
     from mdbench.runtimes.registry import open_runtime
 
@@ -309,8 +317,15 @@ def install_all(
         progress.console.print(escape(line), style="dim", soft_wrap=True)
 
     with progress, closing(open_runtime(runtime_name, workspace.home, report)) as runtime:
+        if save is not None:
+            runtime.save([], save)  # refused before anything is made
         results = _make_all(runtime, by_name, progress, jobs_at_a_time(n_jobs, 1))
         console.print(_environments_table(runtime.name, {name: results[name] for name in by_name}))
+        made = [result.prepared for result in results.values() if result.prepared is not None]
+        if save is not None and made:
+            runtime.save(made, save)
+            size = save.stat().st_size / 1e6
+            console.print(f"{counted(len(made), 'image')} in {escape(str(save))}, {size:.0f} MB")
     broken = sum(not result.made for result in results.values())
     return Exit.NOT_AS_WISHED if broken else Exit.DONE
 
@@ -357,6 +372,7 @@ def _make_one(runtime: Runtime, method: methods.Method | MethodError) -> _Result
         text=f"Python {prepared.python}",
         seconds=time.monotonic() - start,
         size_mb=size,
+        prepared=prepared,
     )
 
 

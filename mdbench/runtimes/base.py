@@ -239,6 +239,20 @@ class Runtime(ABC):
     def size_mb(self, prepared: Prepared) -> float:
         """Return the space that an environment takes on the disk, in MiB."""
 
+    def save(self, made: Sequence[Prepared], path: Path) -> None:  # noqa: ARG002 - for engines
+        """Write images into one file, for a machine without a network; nothing if there are none.
+
+        Raises
+        ------
+        UsageError
+            If methods have no images here.
+        UnavailableError
+            If the file cannot be written.
+        """
+        raise UsageError(
+            f"--save writes images, and {self.name} has none.", "Add --runtime docker."
+        )
+
     @abstractmethod
     def start(
         self,

@@ -66,7 +66,7 @@ from mdbench.runtimes.worker import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mdbench.methods import Method
     from mdbench.runtimes.base import Limits
@@ -187,6 +187,10 @@ class DockerRuntime(Runtime):
 
     def size_mb(self, prepared: Prepared) -> float:
         return self._sizes[prepared.command[0]]
+
+    def save(self, made: Sequence[Prepared], path: Path) -> None:
+        if made:
+            self._images.save([prepared.details["image_tag"] for prepared in made], path)
 
     def start(
         self,

@@ -113,6 +113,10 @@ def install(
         bool,
         typer.Option("--lock", help="Make requirements.lock of the named methods first."),
     ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the images into one file, for docker load."),
+    ] = None,
     clean: Annotated[
         bool,
         typer.Option("--clean", help="Remove all environments and images that were made here."),
@@ -143,6 +147,7 @@ def install(
         Console(highlight=False),
         runtime_name=runtime,
         n_jobs=read_n_jobs(n_jobs),
+        save=save,
     )
 
 

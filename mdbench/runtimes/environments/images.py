@@ -102,7 +102,7 @@ class _Recipe:
 
     @property
     def tag(self) -> str:
-        return f"mdbench-env-{_docker_name(self.method)}:{self.identity[:12]}"
+        return _environment_tag(self.method, self.identity)
 
     def labels(self, kind: str) -> dict[str, str]:
         return {
@@ -227,6 +227,37 @@ class Images:
                 )
 
         return _described(recipe, tag, self._once(tag, content, make))
+
+    def save(self, tags: Sequence[str], path: Path) -> None:
+        """Write images and their base into one file; a file that is there is replaced at the end.
+
+        Raises
+        ------
+        UnavailableError
+            If the file cannot be written.
+        """
+        part = path.with_name(f"{path.name}.part")
+        environments = []
+        for tag in tags:
+            image = docker_cli.image(tag, program=self._program) or {}
+            labels = image.get("Config", {}).get("Labels") or {}
+            parts = labels["mdbench.method"], labels["mdbench.identity"]
+            environments.append(_environment_tag(*parts))
+        names = [self.base().reference, *environments, *tags]
+        try:
+            docker_cli.docker(
+                ["image", "save", "--output", str(part), *names],
+                f"The images cannot be saved in {path}",
+                timeout=docker_cli.BUILD_SECONDS,
+                program=self._program,
+            )
+            part.replace(path)
+        except OSError as error:
+            raise UnavailableError(
+                f"The images cannot be saved in {path}: {error}.", "Name another file."
+            ) from error
+        finally:
+            part.unlink(missing_ok=True)
 
     def build_environment(self, method: Method) -> MethodImage:
         """Build the image of a method's environment alone, or find it built; raises as `build`."""
@@ -506,6 +537,10 @@ def _proxies() -> dict[str, str]:
             proxy if "://" in proxy else f"http://{proxy}"
         )
     return {name: value for name, value in proxies.items() if value}
+
+
+def _environment_tag(method_name: str, identity: str) -> str:
+    return f"mdbench-env-{_docker_name(method_name)}:{identity[:12]}"
 
 
 def _docker_name(method_name: str) -> str:
