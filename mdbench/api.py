@@ -538,7 +538,8 @@ def dataset(
     protocol
         ``"strict"`` or ``"published"``.
     **options
-        Those of the data type, as `run` takes them.
+        Those of the data type, as `run` takes them.  Of a table's folds the first is taken, unless
+        `fold` says which.
 
     Raises
     ------
@@ -566,13 +567,12 @@ def dataset(
         raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, every))
     given = parse_words(to_words(options), kind.options, data_type)
     parts = kind.expand_options([name], given)
-    if len(parts) != 1:
+    asked, left = parts[0]
+    if len({repr((dataset, [o.get(key) for key in given])) for dataset, o in parts}) > 1:
         raise UsageError(
             f"{name} is {len(parts)} datasets with these options.",
-            "Give one value to each option: "
-            + ", ".join(f"{option.key}=..." for option in kind.options),
+            "Give one value to each option: " + ", ".join(f"{key}=..." for key in given),
         )
-    ((asked, left),) = parts
     loaded = source.load(asked, snr_db=level, seed=int(seed), protocol=rules, options=left)
     return Data(
         asked,

@@ -287,9 +287,15 @@ def test_what_no_dataset_has_is_refused(given: dict[str, Any], says: str) -> Non
 
 
 def test_one_part_of_a_table_is_a_dataset() -> None:
-    with pytest.raises(UsageError, match=r"(?s)kepler is \d+ datasets.*fold=\.\.\."):
-        mdbench.dataset("kepler", "real")
-    assert mdbench.dataset("kepler", "real", fold=1).dim == 1
+    parts = [mdbench.dataset("kepler", "real", **fold) for fold in ({}, {"fold": 1}, {"fold": 2})]
+    default, first, second = (part["table"].test["X"] for part in parts)
+    assert np.array_equal(default, first)
+    assert not np.array_equal(default, second)
+    with pytest.raises(UsageError, match=r"kepler is 2 datasets") as caught:
+        mdbench.dataset("kepler", "real", fold=[1, 2])
+    assert caught.value.hint == "Give one value to each option: fold=..."
+    with pytest.raises(UsageError, match=r"is 2 datasets"):
+        mdbench.dataset("rc-circuit", "ode", sweep="samples=20,50")
 
 
 @pytest.mark.parametrize("folder", [5, ["a", "b"], None])

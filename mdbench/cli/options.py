@@ -139,6 +139,11 @@ Examples:
   mdbench {verb} --algorithm sindy operon --data-type ode --dataset 'lorenz*' --timeout 60
   mdbench {verb} --algorithm sindy --data-type ode --dataset-path my-data.csv
 """
+EXAMPLES_OF_DATA = """\b
+Examples:
+  mdbench {verb} --data-type ode --dataset 'lorenz*' --out files
+  mdbench {verb} --data-type ode --dataset-path my-data.csv
+"""
 OTHERS = "Further options"
 """The heading of options that no group has."""
 
@@ -215,12 +220,15 @@ class PassthroughCommand(Command):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the examples, and the options in groups."""
         formatter.write_paragraph()
-        for line in EXAMPLES.format(verb=self.name).splitlines()[1:]:
+        parameters = self.get_params(ctx)
+        runs = any("--algorithm" in parameter.opts for parameter in parameters)
+        text = EXAMPLES if runs else EXAMPLES_OF_DATA
+        for line in text.format(verb=self.name).splitlines()[1:]:
             formatter.write(f"{line}\n")
         rows: dict[str, list[tuple[int, tuple[str, str]]]] = {
             heading: [] for heading in (*GROUPS, OTHERS)
         }
-        for parameter in self.get_params(ctx):
+        for parameter in parameters:
             if record := parameter.get_help_record(ctx):
                 option = parameter.opts[0]
                 rows[group_of(option)].append((_position_in_group(option), record))

@@ -397,7 +397,7 @@ class DataType(ABC, Generic[D, T]):
             raise UsageError(
                 f"{self.name} has no noisy files.", f"Options of its runs: {own}." if own else ""
             )
-        source, count = source or self.source(), 0
+        source, written = source or self.source(), set()
         names = source.names() if names is None else names
         for name, options_of_name in self.expand_options(list(names), options):
             for snr_db in (None, *SNR_LEVELS_DB) if with_noise else (None,):
@@ -406,8 +406,8 @@ class DataType(ABC, Generic[D, T]):
                 )
                 for path, write in self.files(dataset):
                     write_whole(out / path, write)
-                    count += 1
-        return count
+                    written.add(path)
+        return len(written)
 
     def fresh(self, seed: str, count: int, grammar: int) -> Iterator[tuple[str, str]]:
         """Draw problems by a seed, the same on every machine; yield names and texts of files.

@@ -394,6 +394,18 @@ def test_a_run_that_is_stopped_leaves_whole_records(workspace: Workspace, number
     assert "2 of 3 jobs left" in out
 
 
+@pytest.mark.parametrize("verb", ["run", "plan", "data"])
+def test_examples_of_a_verb_have_its_own_options(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([verb, "--help"]) == 0
+    head, _, options = capsys.readouterr().out.partition("What to run:")
+    examples = re.findall(rf"mdbench {verb} .*", head)
+    typed = {word for line in examples for word in re.findall(r"--[a-z-]+", line)}
+    assert len(examples) >= 2
+    assert typed <= set(re.findall(r"^ +(--[a-z-]+)", options, re.MULTILINE))
+
+
 @pytest.mark.parametrize(
     ("typed", "says"),
     [

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from functools import lru_cache, partial
+from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -51,7 +53,7 @@ from mdbench.metrics.spec import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -437,6 +439,16 @@ class EquationType(DataType[D, EquationTask[D]]):
         """Return the values of equations in each precision in which a method may predict them."""
         return [np.stack([each.evaluate(columns) for each in equations], axis=-1)]
 
+    def files(self, dataset: D) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
+        """Return the rows before the test and those of the test, ``NAME/{train,test}.csv``.
+
+        Columns have the names of variables and targets; a method sees no targets of the test.
+        """
+        task = self.task(dataset, self.views[0], Protocol.STRICT)
+        for part, split in (("train", task.refit), ("test", task.test)):
+            columns = {**split.columns, **dict(zip(task.targets, split.targets.T, strict=True))}
+            yield f"{dataset.name}/{part}.csv", partial(write_table, columns=columns)
+
     def loss(self, values: Array, targets: Array) -> float:
         """Compare values with targets when a candidate is chosen; lower is better."""
         return nmse(values, targets)
@@ -514,6 +526,15 @@ class EquationType(DataType[D, EquationTask[D]]):
                 if len(known) < _MOST_LOSSES and len(equation.text) <= _LONGEST_KNOWN:
                     known[equation.text, target] = loss
             yield loss
+
+
+def write_table(file: IO[bytes], columns: Mapping[str, Array]) -> None:
+    """Write columns as CSV, with names in the first line and all digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(np.column_stack([*columns.values()]).tolist())
+    file.write(text.getvalue().encode())
 
 
 def _fittest(candidates: Sequence[ScoredCandidate]) -> ScoredCandidate | None:

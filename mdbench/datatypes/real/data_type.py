@@ -6,8 +6,8 @@ import hashlib
 import json
 import unicodedata
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from mdbench.datatypes.equations.base import (
     EquationAnswer,
     EquationTask,
     EquationType,
+    write_table,
 )
 from mdbench.datatypes.equations.data_checks import near_noise
 from mdbench.datatypes.equations.files import named
@@ -46,7 +47,7 @@ from mdbench.metrics.regression import r2
 from mdbench.metrics.spec import MetricSpec, Value, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -301,6 +302,13 @@ class Real(EquationType[RealDataset]):
         floor = _SOME if noise is None else noise / _variance(table.y)
         loss = _fvu(values, table.y, table)
         return explained(task, np.array([loss]), np.array([floor]))
+
+    def files(self, dataset: RealDataset) -> Iterable[tuple[str, Callable[[IO[bytes]], None]]]:
+        """Return all rows of a table, of which folds hold out some: ``NAME.csv``."""
+        table = dataset.table
+        columns = dict(zip(table.columns, table.x.T, strict=True)) | {table.target: table.y}
+        named_columns = {table.own_names.get(name, name): v for name, v in columns.items()}
+        yield f"{dataset.name}.csv", partial(write_table, columns=named_columns)
 
     def loss(self, values: Array, targets: Array) -> float:
         """Compare values with targets under `published`."""
