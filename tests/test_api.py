@@ -287,7 +287,8 @@ def test_what_no_dataset_has_is_refused(given: dict[str, Any], says: str) -> Non
 
 
 def test_one_part_of_a_table_is_a_dataset() -> None:
-    parts = [mdbench.dataset("kepler", "real", **fold) for fold in ({}, {"fold": 1}, {"fold": 2})]
+    folds: list[dict[str, Any]] = [{}, {"fold": 1}, {"fold": 2}]
+    parts = [mdbench.dataset("kepler", "real", **fold) for fold in folds]
     default, first, second = (part["table"].test["X"] for part in parts)
     assert np.array_equal(default, first)
     assert not np.array_equal(default, second)

@@ -54,7 +54,7 @@ def test_another_run_never_sees_a_claim_that_is_not_locked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     removed: list[Path] = []
-    original = {"flock": fcntl.flock, "rename": Path.rename}
+    original: dict[str, Callable[..., object]] = {"flock": fcntl.flock, "rename": Path.rename}
 
     def another_run_starts() -> None:
         with monkeypatch.context() as patch:
