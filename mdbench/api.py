@@ -565,15 +565,15 @@ def dataset(
     every = [*source.names(), *(one for group in source.groups().values() for one in group)]
     if name not in every:
         raise UsageError(f"There is no dataset {name!r}.", did_you_mean(name, every))
-    given = parse_words(to_words(options), kind.options, data_type)
-    parts = kind.expand_options([name], given)
-    asked, left = parts[0]
-    if len({repr((dataset, [o.get(key) for key in given])) for dataset, o in parts}) > 1:
+    typed = parse_words(to_words(options), kind.options, data_type)
+    parts = kind.expand_options([name], typed)
+    asked, values = parts[0]
+    if len({repr((dataset, [o.get(key) for key in typed])) for dataset, o in parts}) > 1:
         raise UsageError(
             f"{name} is {len(parts)} datasets with these options.",
-            "Give one value to each option: " + ", ".join(f"{key}=..." for key in given),
+            "Give one value to each option: " + ", ".join(f"{key}=..." for key in typed),
         )
-    loaded = source.load(asked, snr_db=level, seed=int(seed), protocol=rules, options=left)
+    loaded = source.load(asked, snr_db=level, seed=int(seed), protocol=rules, options=values)
     return Data(
         asked,
         source.title(name),
