@@ -5,14 +5,16 @@
     bench_start.py --check            beside the committed ratios to the yardstick; 1 if too slow
     bench_start.py --write            writes these ratios
 
-CPU seconds of all processes; and instructions, where they can be counted (`perf`, or `valgrind`).
+Ratios are of instructions of the command's own process where they can be counted (`perf`, or
+`valgrind`): those do not depend on the machine. Elsewhere, and next to another version, they are of
+CPU seconds of all processes.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from versions import (
@@ -39,8 +41,6 @@ COMMANDS = {
     "mdbench run --help": ("run", "--help"),
     "mdbench score": ("score", "x0*2 + x1", "2.1*x0"),
 }
-_COUNTED = ("mdbench --help",)
-"""Commands whose instructions are counted: Valgrind takes ten seconds for one."""
 
 
 def main() -> int:
@@ -60,12 +60,13 @@ def main() -> int:
 
 def _ratios(pairs: int) -> dict[str, Callable[[], float]]:
     """Return what measures each command's ratio to the yardstick."""
-    found: dict[str, Callable[[], float]] = {}
-    for name, arguments in COMMANDS.items():
-        if name in _COUNTED and can_count_instructions():
-            found[f"{name}, instructions"] = partial(_instructions, arguments)
-        found[name] = partial(_seconds, arguments, pairs)
-    return found
+    if can_count_instructions():
+        other = cache(partial(count_instructions, yardstick(), HERE.environment(bare=True)))
+        return {
+            f"{name}, instructions": partial(_instructions, arguments, other)
+            for name, arguments in COMMANDS.items()
+        }
+    return {name: partial(_seconds, words, pairs) for name, words in COMMANDS.items()}
 
 
 def _seconds(arguments: tuple[str, ...], pairs: int) -> float:
@@ -73,11 +74,10 @@ def _seconds(arguments: tuple[str, ...], pairs: int) -> float:
     return in_turn(run, partial(cpu_s, yardstick(), HERE.environment(bare=True)), pairs).ratio
 
 
-def _instructions(arguments: tuple[str, ...]) -> float:
+def _instructions(arguments: tuple[str, ...], other: Callable[[], float | None]) -> float:
     cpu_s(command(*arguments), HERE.environment(bare=True))  # makes the bytecode
     own = count_instructions(command(*arguments), HERE.environment(bare=True))
-    other = count_instructions(yardstick(), HERE.environment(bare=True))
-    return (own or math.inf) / (other or 1.0)
+    return (own or math.inf) / (other() or 1.0)
 
 
 def _show(name: str, arguments: tuple[str, ...], other: Version | None, pairs: int) -> None:
@@ -88,8 +88,7 @@ def _show(name: str, arguments: tuple[str, ...], other: Version | None, pairs: i
         print(f"{name:22} {statistics.median(here() for _ in range(pairs)):6.3f} CPU s")
         return
     found = in_turn(here, partial(cpu_s, line, other.environment(bare=True)), pairs)
-    versions = (HERE, other) if name in _COUNTED else ()
-    counts = [count_instructions(line, each.environment(bare=True)) for each in versions]
+    counts = [count_instructions(line, each.environment(bare=True)) for each in (HERE, other)]
     counted = ""
     million = [count / 1e6 for count in counts if count]
     if len(million) > 1:
