@@ -26,8 +26,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 COMMITTED = Path(__file__).with_name("ratios.json")
 """The ratios of this version's commands to the yardstick, as they were when they were written."""
-MOST = 1.25
-"""Factor of its committed ratio at which a command is too slow."""
+MOST = 1.5
+"""Factor of its committed ratio of CPU seconds at which a command is too slow.
+
+One version has had 1.36 times the ratios of another machine, whose kernel makes pages more cheaply.
+"""
+MOST_INSTRUCTIONS = 1.1
+"""The same of instructions, which no machine changes."""
 _TRIES = 3
 """How often a command that is too slow is measured again before that is believed."""
 _YARDSTICK = """
@@ -223,7 +228,8 @@ def check(measured: Mapping[str, Callable[[], float]]) -> int:
     committed = json.loads(COMMITTED.read_text(encoding="utf-8"))
     slow = 0
     for name, measure in measured.items():
-        most = MOST * committed[name]
+        factor = MOST_INSTRUCTIONS if name.endswith("instructions") else MOST
+        most = factor * committed[name]
         ratio = measure()
         for _ in range(_TRIES - 1):
             if ratio <= most:
@@ -233,7 +239,10 @@ def check(measured: Mapping[str, Callable[[], float]]) -> int:
         verdict = "too slow" if ratio > most else "ok"
         print(f"{name:28} {ratio:8.3f}  committed {committed[name]:8.3f}  {verdict}", flush=True)
     if slow:
-        print(f"At most {MOST} times the committed ratio is allowed.  If this is meant: --write")
+        print(
+            f"At most {MOST} times the committed ratio is allowed, {MOST_INSTRUCTIONS} times that of "
+            "instructions.  If this is meant: --write"
+        )
     return int(slow > 0)
 
 
