@@ -240,8 +240,8 @@ def check(measured: Mapping[str, Callable[[], float]]) -> int:
         print(f"{name:28} {ratio:8.3f}  committed {committed[name]:8.3f}  {verdict}", flush=True)
     if slow:
         print(
-            f"At most {MOST} times the committed ratio is allowed, {MOST_INSTRUCTIONS} times that of "
-            "instructions.  If this is meant: --write"
+            f"Allowed are {MOST} times the committed ratio, and {MOST_INSTRUCTIONS} of instructions."
+            "  If it is meant: --write"
         )
     return int(slow > 0)
 
