@@ -240,7 +240,7 @@ def check(measured: Mapping[str, Callable[[], float]]) -> int:
         print(f"{name:28} {ratio:8.3f}  committed {committed[name]:8.3f}  {verdict}", flush=True)
     if slow:
         print(
-            f"Allowed are {MOST} times the committed ratio, and {MOST_INSTRUCTIONS} of instructions."
+            f"Allowed are {MOST} times the committed ratio, {MOST_INSTRUCTIONS} of instructions."
             "  If it is meant: --write"
         )
     return int(slow > 0)
