@@ -29,7 +29,7 @@ COMMITTED = Path(__file__).with_name("ratios.json")
 MOST = 1.5
 """Factor of its committed ratio of CPU seconds at which a command is too slow.
 
-One version has had 1.36 times the ratios of another machine, whose kernel makes pages more cheaply.
+One version had up to 1.34 times the committed ratios on another machine; why was not looked at.
 """
 MOST_INSTRUCTIONS = 1.1
 """The same of instructions, which no machine changes."""
