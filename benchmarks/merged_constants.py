@@ -118,10 +118,9 @@ class _Numbers:
         for term in sympy.Add.make_args(expression):
             coefficient, rest = self._split(term, inner)
             terms[rest] = terms.get(rest, 0) + coefficient
-        numbers = [(number / next(iter(terms.values())), rest) for rest, number in terms.items()]
-        if not scaled:
-            numbers = [(number, rest) for rest, number in terms.items()]
-        for number, rest in numbers[scaled:]:
+        unit = next(iter(terms.values())) if scaled else sympy.Integer(1)
+        for rest, coefficient in list(terms.items())[scaled:]:
+            number = coefficient / unit
             yield sympy.log(abs(number)) if self.offsets and rest.has(sympy.exp) else number
         for argument, is_scaled in inner:
             if (argument, is_scaled) not in self.seen:

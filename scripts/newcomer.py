@@ -124,6 +124,13 @@ def shown_as(printed: str, shown: str) -> bool:
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in plain(printed))) is not None
 
 
+def missing_programs() -> str:
+    """Say which of the programs that a `Bare` needs are not here, and what to type; or nothing."""
+    missing = [name for name in ("mmdebstrap", "bwrap") if shutil.which(name) is None]
+    what = f"not found: {', '.join(missing)}; type: apt install mmdebstrap bubblewrap"
+    return what if missing else ""
+
+
 class Bare:
     """A bare Debian in a folder, in which commands are run."""
 
@@ -279,9 +286,8 @@ def main() -> int:
     asked = parser.parse_args()
     pages = [name for name in asked.names if name.endswith(".md")]
     suites = [name for name in asked.names if name not in pages]
-    missing = [name for name in ("mmdebstrap", "bwrap") if shutil.which(name) is None]
-    if missing:
-        print(f"not found: {', '.join(missing)}; type: apt install mmdebstrap bubblewrap")
+    if missing := missing_programs():
+        print(missing)
         return 2
     with tempfile.TemporaryDirectory() as temporary:
         folder = (asked.keep or Path(temporary)).absolute()

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from newcomer import HOME, Bare, packaged_steps, run_step
+from newcomer import HOME, Bare, missing_programs, packaged_steps, run_step
 from packaging.version import InvalidVersion, Version
 
 if TYPE_CHECKING:
@@ -246,10 +246,8 @@ def main() -> int:
     )
     parser.add_argument("--to", type=Path, help="folder of the files; it must not exist")
     asked = parser.parse_args()
-    needed = ("mmdebstrap", "bwrap") if asked.bare else ()
-    missing = [name for name in needed if shutil.which(name) is None]
-    if missing:
-        print(f"not found: {', '.join(missing)}; type: apt install mmdebstrap bubblewrap")
+    if asked.bare and (missing := missing_programs()):
+        print(missing)
         return 2
     folder = asked.to or Path(tempfile.mkdtemp(prefix="mdbench-release-"))
     if asked.to is not None and asked.to.exists():

@@ -73,6 +73,7 @@ _ONE = Fraction(1)
 _LONGEST_NUMBER = 10**60
 """Longer whole numbers are rounded when they are read."""
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_ONE_WRITTEN = re.compile(r"(?<![\w.])1(?![\w.])")
 _AT_SWITCHES = 2
 """Sets of points of interest up to those between switches."""
 _MOST_LEFT_OUT = 12
@@ -416,7 +417,7 @@ class _Comparison:
             return None
         written = with_one_number(self.values.truth)
         nearby = not self._has_its_skeleton()
-        for fixed in ("", "1"):
+        for fixed in ("", "1") if _ONE_WRITTEN.search(self.truth) else ("",):
             match = constant_shift(self.values, written, fixed=fixed, single=True, nearby=nearby)
             if match is not None and match.relation is Equivalence.SAME:
                 return match

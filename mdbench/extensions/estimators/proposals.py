@@ -67,7 +67,7 @@ class Proposal:
         What to choose.
     separation
         How many standard deviations the two laws that it tells apart worst are apart; of a law and
-        the same with terms more only where there are no others.
+        the same with more terms only where there are no others.
     equations
         Of each law, in the order of their likelihood.
     names
@@ -172,7 +172,7 @@ def _corners(count: int) -> Iterator[tuple[float, ...]]:
 def _compared(fits: Sequence[Fitted]) -> list[tuple[int, int]]:
     """Return the pairs of laws that are to be told apart.
 
-    A law and the same law with terms more are no such pair: the constants of these terms may be as
+    A law and the same law with more terms are no such pair: the constants of these terms may be as
     small as they like.  All pairs count where there are only such.
     """
     terms = [[_terms(text) for text in fitted.texts()] for fitted in fits]
