@@ -110,7 +110,7 @@ def terms_of(text: str, variables: Sequence[str]) -> set[str]:
     Examples
     --------
     >>> sorted(terms_of("3*a*(b - 2)", ["a", "b"]))
-    ['<a>^1*<b>^1', '<a>^1']
+    ['<a>^1', '<a>^1*<b>^1']
     """
     return {_product(monomial) for monomial in expand(text, tuple(variables))}
 
