@@ -113,9 +113,7 @@ def test_a_loss_from_shared_terms_is_that_of_the_whole_sum(
         for _ in range(40)
     ]
     evidence, whole = held_against(field, *texts)
-    shared = [
-        _loss_from_terms(parse(text, tuple(evidence.columns)), 0, evidence) for text in texts
-    ]
+    shared = [_loss_from_terms(parse(text, tuple(evidence.columns)), 0, evidence) for text in texts]
     assert all(loss is not None for loss in shared)
     np.testing.assert_allclose(np.array(shared, float), whole, rtol=1e-9)
 
