@@ -246,6 +246,11 @@ class Equation:
     def _linear(self) -> Linear | None:
         return linear(self.text, self.variables)
 
+    @property
+    def terms(self) -> tuple[tuple[float, str], ...] | None:
+        """Coefficients and monomials (``1`` for a constant); None if it is no such sum."""
+        return None if self._linear is None else self._linear.terms
+
     @cached_property
     def _tree(self) -> Node:
         return read(self.text, self.variables)

@@ -517,15 +517,45 @@ class EquationType(DataType[D, EquationTask[D]]):
         for equation, target in zip(equations, targets, strict=True):
             loss = known.get((equation.text, target))
             if loss is None:
+                loss = _loss_from_terms(equation, target, evidence)
+            if loss is None:
                 values = self.candidate_values(task, equation, evidence.columns)
                 _check_finite(values, "values of the equations on the data of the choice")
                 with np.errstate(all="ignore"):
                     loss = evidence.loss(values, target)
                 if not math.isfinite(loss):
                     raise AnswerError("its error is not finite")
-                if len(known) < _MOST_LOSSES and len(equation.text) <= _LONGEST_KNOWN:
-                    known[equation.text, target] = loss
+            if len(known) < _MOST_LOSSES and len(equation.text) <= _LONGEST_KNOWN:
+                known[equation.text, target] = loss
             yield loss
+
+
+def _loss_from_terms(equation: Equation, target: int, evidence: Evidence) -> float | None:
+    """Return the loss of a sum of terms that are worked out once for all candidates.
+
+    None where it has to be worked out as a whole: there is no such sum, a value is not finite or
+    nearly so, or digits are lost.
+    """
+    terms = equation.terms if evidence.shares_terms else None
+    if terms is None:
+        return None
+    known = _TERMS.setdefault(evidence, {})
+    summaries, sizes = [], []
+    for _, monomial in terms:
+        term = known.get((monomial, target))
+        if term is None:
+            values = parse(monomial, equation.variables).evaluate(evidence.columns)
+            summary = evidence.summary(values, target)
+            term = summary, max(float(np.max(values)), -float(np.min(values)))
+            if len(known) < _MOST_TERMS:
+                known[monomial, target] = term
+        summaries.append(term[0])
+        sizes.append(term[1])
+    coefficients, largest = np.array([each for each, _ in terms]), np.array(sizes)
+    with np.errstate(all="ignore"):
+        if not float(np.abs(coefficients) @ largest) < _LARGEST:  # or NaN
+            return None
+        return evidence.loss_of_sum(coefficients, np.array(summaries), largest, target)
 
 
 def write_table(file: IO[bytes], columns: Mapping[str, Array]) -> None:
@@ -546,6 +576,13 @@ _MOST_LOSSES = 5_000
 """Losses of equations that are remembered with a job's evidence."""
 _LONGEST_KNOWN = 400
 """Characters of an equation beyond which it is read and evaluated again."""
+_MOST_TERMS = 2_000
+"""Terms that are remembered with a job's evidence, of some 24 kB each."""
+_LARGEST = 1e100
+"""Values from which on a sum is worked out as a whole, as its squares may not be finite."""
+_TERMS: WeakKeyDictionary[Evidence, dict[tuple[str, int], tuple[Array, float]]] = (
+    WeakKeyDictionary()
+)
 _LOSSES: WeakKeyDictionary[Evidence, dict[tuple[str, int], float]] = WeakKeyDictionary()
 
 

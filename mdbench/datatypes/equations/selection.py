@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -76,10 +76,32 @@ class Evidence(ABC):
 
     columns: Mapping[str, Array] = field(repr=False)
     floors: Array
+    shares_terms: ClassVar[bool] = False
+    """Whether there are `summary` and `loss_of_sum`, so that terms are worked out once."""
 
     @abstractmethod
     def loss(self, values: Array, target: int) -> float:
         """Compare one equation's values on the columns with the data; the answer 0 has 1."""
+
+    def summary(self, values: Array, target: int) -> Array:
+        """Return the linear functionals of values that a loss depends on, (rows,)."""
+        raise NotImplementedError
+
+    def loss_of_sum(
+        self, coefficients: Array, summaries: Array, sizes: Array, target: int
+    ) -> float | None:
+        """Return the loss of a sum of terms; None where rounding could show in it.
+
+        Parameters
+        ----------
+        coefficients
+            Of the terms, (k,).
+        summaries
+            What `summary` returns for each term, (k, rows).
+        sizes
+            The largest absolute value of each term, (k,).
+        """
+        raise NotImplementedError
 
     def preference(
         self, losses: Array, targets: Sequence[int], equations: Sequence[Equation]

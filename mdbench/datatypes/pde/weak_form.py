@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,10 @@ _LEAST = 0.05
 """The least variance of an integral's noise, as a share of the mean variance."""
 _DEGREES = (1, 3, 5)
 """Degrees of the splines between times; the highest for which there are enough times is used."""
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""How much an integral may be off by rounding, as a share of the largest value."""
+_DIGITS = 1e-8
+"""Above this share of what is left, rounding has to be that of the whole sum."""
 _NODES = 3
 """At which test functions are integrated between two samples (Gauss and Legendre)."""
 
@@ -103,6 +107,7 @@ class WeakWindows(Evidence):
     changes: tuple[Array, ...] = field(repr=False)
     weights: tuple[Array, ...] = field(repr=False)
     along: tuple[tuple[Array, ...], ...] = field(repr=False)
+    shares_terms: ClassVar[bool] = True
 
     @classmethod
     def of(
@@ -148,8 +153,23 @@ class WeakWindows(Evidence):
 
     def loss(self, values: Array, target: int) -> float:
         """Return the weighted squares of what is left over those of the changes."""
-        left = self.changes[target] - _integrals(values, self.along[target])
+        left = self.changes[target] - self.summary(values, target)
         return float(np.sum(self.weights[target] * left**2))
+
+    def summary(self, values: Array, target: int) -> Array:
+        """Return the integrals of values over all windows, (rows,)."""
+        return _integrals(values, self.along[target])
+
+    def loss_of_sum(
+        self, coefficients: Array, summaries: Array, sizes: Array, target: int
+    ) -> float | None:
+        """Return the loss of a sum of terms from their integrals, which are sums, too."""
+        weights = self.weights[target]
+        left = self.changes[target] - coefficients @ summaries
+        loss = float(np.sum(weights * left**2))
+        # Windows average: no integral is off by much more than its largest value's rounding.
+        off = _ROUNDING * float(np.abs(coefficients) @ sizes) * float(np.sqrt(np.sum(weights)))
+        return loss if off <= _DIGITS * np.sqrt(loss) else None
 
 
 def _integrals(values: Array, along: tuple[Array, ...]) -> Array:

@@ -11,6 +11,7 @@ import pytest
 from eqverdict import parse
 from mdbench.data.field import Field, FieldColumns
 from mdbench.data.noise import add_noise
+from mdbench.datatypes.equations.base import _loss_from_terms
 from mdbench.datatypes.pde.weak_form import WeakWindows, smoothed_field
 
 if TYPE_CHECKING:
@@ -89,3 +90,43 @@ def test_short_axes_and_few_times_are_enough() -> None:
     given = Field(t, {"x": x, "y": y}, (np.sin(2 * X - T) + Y)[..., None])
     _, (law, nothing) = held_against(given, "-0.5*u0_x", "0")
     assert law < 0.05 * nothing
+
+
+_FIELDS = [(96, 1, True), (96, 1, False), (40, 2, True), (40, 2, False)]
+
+
+@pytest.mark.parametrize("level", [None, 40.0, 10.0])
+@pytest.mark.parametrize(("n_x", "axes", "periodic"), _FIELDS)
+def test_a_loss_from_shared_terms_is_that_of_the_whole_sum(
+    n_x: int, axes: int, level: float | None, *, periodic: bool
+) -> None:
+    field = travelling(n_x, periodic=periodic, axes=axes)
+    if level:
+        field = replace(field, u=add_noise(field.u, name="travelling", snr_db=level, seed=0))
+    names = ["u0", "u0^2", "u0_x", "u0_xx", "u0*u0_x", "sin(u0)", "1", "u0^3"]
+    rng = np.random.default_rng(0)
+    texts = [
+        " + ".join(
+            f"{rng.normal() * 10.0 ** rng.integers(-3, 4)}*{names[k]}"
+            for k in rng.choice(len(names), rng.integers(1, 6), replace=False)
+        )
+        for _ in range(40)
+    ]
+    evidence, whole = held_against(field, *texts)
+    shared = [_loss_from_terms(parse(text, tuple(evidence.columns)), 0, evidence) for text in texts]
+    assert all(loss is not None for loss in shared)
+    np.testing.assert_allclose(np.array(shared, float), whole, rtol=1e-9)
+
+
+def test_where_large_terms_cancel_the_whole_sum_is_evaluated() -> None:
+    columns = travelling()
+    evidence, _ = held_against(columns)
+    names = tuple(evidence.columns)
+    tiny = parse("1e12*u0 - 0.7*u0_x", names)
+    assert _loss_from_terms(tiny, 0, evidence) is not None
+    cancels = "-0.7*u0_x - 0.4*u0 + 1e9*sin(u0) - 1e9*u0 + 1.6666666666666666e8*u0^3"
+    _, [expected] = held_against(columns, cancels)
+    loss = _loss_from_terms(parse(cancels, names), 0, evidence)
+    assert loss is None or loss == pytest.approx(expected, rel=1e-9)
+    assert _loss_from_terms(parse("exp(u0)", names), 0, evidence) is None
+    assert _loss_from_terms(parse("1e99*u0^2 + 1e120*u0", names), 0, evidence) is None
