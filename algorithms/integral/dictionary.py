@@ -204,8 +204,8 @@ def groups(
 ) -> Callable[[int], Iterator[list[Summand]]]:
     """Return small libraries for the equations of many states, by the number of an equation.
 
-    The most usual ones come first.  They are products of two states; all functions of one state;
-    products of three, one of them the equation's own state; and for each state, its own first, the
+    The most usual ones come first.  They are products of the equation's own state with another
+    one; all products of two; all functions of one state; and for each state, its own first, the
     differences from all others, by which the nodes of a network are coupled, with functions and
     powers of that state.
 
@@ -226,9 +226,12 @@ def groups(
         return [term for term in terms if str(state) in _STATES.findall(term.text)]
 
     def libraries(state: int) -> Iterator[list[Summand]]:
+        own = monomial([int(i == state) for i in range(dim)])
+        others = [one for one in linear[1:] if one.text != own.text]
+        beside = [p for x in others for p in ([own, x], [own, x, x], [own, own, x])]
+        yield [*linear, *of(state, powers), *(product_of(*each) for each in beside)]
         yield squares
         yield [*linear, *alone]
-        yield [*linear, *(product_of(linear[1 + state], term) for term in squares[1 + dim :])]
         for i in [state, *(i for i in range(dim) if i != state)]:
             yield [*linear, *of(i, alone), *of(i, pairs)]
 

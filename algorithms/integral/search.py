@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Search", "Settings", "find"]
+__all__ = ["FEW_STATES", "Search", "Settings", "find"]
 
 _WIDTH = 60
 _FIRST, _ENOUGH, _LAST = 3.0, 4.0, 5.0
@@ -50,7 +50,7 @@ _DEGREES = {1: 5, 2: 4, 3: 3}
 
 _BY_BEAM, _MANY = 4, 16_000
 """Sums of so many powers are all tried, while there are no more of them."""
-_FEW_STATES = 4
+FEW_STATES = 4
 """States up to which one library has all terms; those of more come in groups."""
 _COUPLED, _LEFT_OUT = 16, 120
 """The largest support that is tried there, and the largest group from which terms are left out."""
@@ -100,7 +100,7 @@ class Search:
     def __init__(self, design: Integrals, state: int, settings: Settings) -> None:
         self._design, self._state, self._settings = design, state, settings
         self.dim = design.samples.u.shape[1]
-        if self.dim <= _FEW_STATES:
+        if self.dim <= FEW_STATES:
             self.pool = _sums(design, state, settings)
         else:
             self.pool = _from_group(design, state, monomials(self.dim, 1))
@@ -194,14 +194,14 @@ class Search:
         """Try terms with one constant inside together with the promising ones found before."""
         terms = _promising(self._inner, self._settings.weight)
         if terms:
-            base = [*monomials(self.dim, int(self.dim <= _FEW_STATES)), *self.lent, *terms]
+            base = [*monomials(self.dim, int(self.dim <= FEW_STATES)), *self.lent, *terms]
             self._with(self._families(), base, _LAST, late)
 
     def _families(self) -> list[AtomFamily]:
         return list(families(self._design.samples.u, max(_DEGREES.get(self.dim, 2), _HILL)))
 
     def _powers(self) -> list[Summand]:
-        if self.dim <= _FEW_STATES:
+        if self.dim <= FEW_STATES:
             return [*monomials(self.dim, 3 if self.dim == 1 else 2), *self.lent]
         several = [*monomials(self.dim, 0), *self.best().terms, *self.lent]
         return list({term.text: term for term in several if not _is_tuned(term)}.values())
@@ -243,7 +243,7 @@ def find(
     """
     searches = [Search(design, state, settings) for state in range(len(design.samples.deviation))]
     steps = {}
-    if searches[0].dim > _FEW_STATES:
+    if searches[0].dim > FEW_STATES:
         libraries = groups(design.samples.u, design.samples.plain)
         steps = {state: one.by_groups(libraries(state)) for state, one in enumerate(searches)}
     while steps and not late():
