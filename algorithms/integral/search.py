@@ -246,6 +246,8 @@ def find(
     if searches[0].dim > FEW_STATES:
         libraries = groups(design.samples.u, design.samples.plain)
         steps = {state: one.by_groups(libraries(state)) for state, one in enumerate(searches)}
+        for state, one in enumerate(searches):
+            report(state, one.pool)
     while steps and not late():
         for state in list(steps):
             if late() or next(steps[state], _OVER) is _OVER:
