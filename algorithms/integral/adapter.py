@@ -115,7 +115,9 @@ class Adapter:
         with np.errstate(all="ignore"):  # what overflows is left out
             if samples.noise and _is_followed(raw, samples.noise, self._settings, late):
                 samples = raw
-            pools = _searched(samples, self._settings, late, report=partial(self._keep, problem, moved))
+            pools = _searched(
+                samples, self._settings, late, report=partial(self._keep, problem, moved)
+            )
         margin = np.inf if samples.noise else self._margin
         design = Integrals(samples)
         best = [None] * len(pools) if samples.noise else together(pools, self._settings.weight)

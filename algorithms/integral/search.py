@@ -242,17 +242,8 @@ def find(
         Is called with one of many states and its right-hand sides whenever there are more.
     """
     searches = [Search(design, state, settings) for state in range(len(design.samples.deviation))]
-    steps = {}
     if searches[0].dim > FEW_STATES:
-        libraries = groups(design.samples.u, design.samples.plain)
-        steps = {state: one.by_groups(libraries(state)) for state, one in enumerate(searches)}
-        for state, one in enumerate(searches):
-            report(state, one.pool)
-    while steps and not late():
-        for state in list(steps):
-            if late() or next(steps[state], _OVER) is _OVER:
-                del steps[state]
-            report(state, searches[state].pool)
+        _in_turn(searches, design, late, report)
     if inner and settings.inner and not design.samples.noise:
         for one in searches:
             one.simplify()
@@ -270,6 +261,24 @@ def find(
             one.simplify()
         _exchange(searches, late)
     return [one.pool for one in searches]
+
+
+def _in_turn(
+    searches: list[Search],
+    design: Integrals,
+    late: Callable[[], bool],
+    report: Callable[[int, list[RightSide]], None],
+) -> None:
+    """Search for equations of many states, a group of terms for each of them at a time."""
+    libraries = groups(design.samples.u, design.samples.plain)
+    steps = {state: one.by_groups(libraries(state)) for state, one in enumerate(searches)}
+    for state, one in enumerate(searches):
+        report(state, one.pool)
+    while steps and not late():
+        for state in list(steps):
+            if late() or next(steps[state], _OVER) is _OVER:
+                del steps[state]
+            report(state, searches[state].pool)
 
 
 def _is_tuned(term: Summand) -> bool:

@@ -80,8 +80,8 @@ class Adapter:
         self.stopped_early = False
         left = problem.budget.remaining()
         many = problem.u.shape[1] > FEW_STATES
-        parts = _LAST_PART, _LAST_PART if many else _TIME_PART
-        soon, late = (problem.budget.after(part * left) for part in parts)
+        shares = _LAST_PART, _LAST_PART if many else _TIME_PART
+        soon, late = (problem.budget.after(share * left) for share in shares)
         followed = problem.budget.after(_FOLLOWED_PART * left) if many else late
         if self._is_clean(problem, followed):
             self._clean.fit(problem)
@@ -97,11 +97,13 @@ class Adapter:
         )
         if many:
             weak = problem.budget.after(_WEAK_PART * left)
-            smooth = increments.Sampled.of(problem.t, recording.y, recording.u, recording.trajectory)
+            smooth = increments.Sampled.of(
+                problem.t, recording.y, recording.u, recording.trajectory
+            )
             with np.errstate(all="ignore"):
                 pools = find(increments.Integrals(smooth), _SETTINGS, weak, inner=False)
             begin, library = of_sums(pools, _SETTINGS.weight)
-            found = Discovery(recording, self._terms, self._substeps, late, soon, library)
+            found = Discovery(recording, self._terms, self._substeps, late, soon, library=library)
             self._texts = written(pools, _SETTINGS.weight, problem.variables)
             self.fitted = found.search(begin)
         else:

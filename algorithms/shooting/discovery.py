@@ -106,6 +106,7 @@ class Discovery:
         substeps: int,
         late: Callable[[], bool],
         soon: Callable[[], bool],
+        *,
         library: Sequence[Term] | None = None,
     ) -> None:
         self._data, self._late, self._soon = data, late, soon

@@ -554,7 +554,7 @@ def test_what_is_done_when_time_is_up_can_be_had(integral: Any) -> None:
 
             def late() -> bool:
                 looks.append(0)
-                if len(looks) > 3:  # noqa: PLR2004 - equations that are done
+                if len(looks) > 3:
                     raise _TimeUpError
                 return False
 
@@ -576,7 +576,8 @@ def test_cheapest_terms_are_those_of_all_products(integral: Any) -> None:
     del integral
     listed = [term.text for term in sys.modules["dictionary"].monomials(3, 2)]
     # By degree, then by exponents, as all triples of exponents give them.
-    every = sorted((e for e in itertools.product(range(3), repeat=3) if sum(e) <= 2), key=lambda e: (sum(e), e))  # noqa: E501, PLR2004
+    triples = [each for each in itertools.product(range(3), repeat=3) if sum(each) <= 2]
+    every = sorted(triples, key=lambda each: (sum(each), each))
     assert listed == [
         "*".join(f"u{i}" for i in range(3) for _ in range(e[i])) or "1" for e in every
     ]

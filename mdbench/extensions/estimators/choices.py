@@ -166,10 +166,9 @@ def choose(
             f"{'; '.join(texts)}: {ranked[0].refused}.",
             "Give the method more work, or leave out a shape.",
         )
-    fitted = ranked[0].fitted
-    return Choice(
-        tuple(ranked), fitted and options.experiment.weighted(fitted, ranked[0].equations)
-    )
+    _, texts, fitted, _ = ranked[0]
+    weighted = None if fitted is None else options.experiment.weighted(fitted, texts)
+    return Choice(tuple(ranked), weighted)
 
 
 def choose_each(
