@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import sympy
 from sympy.parsing.sympy_parser import parse_expr
 
@@ -16,6 +17,7 @@ from eqverdict.equation import to_sympy
 from eqverdict.errors import EquationError
 from eqverdict.expand import expand
 from eqverdict.fidelity.constant_match import ConstantMatcher, Equivalence, MatchResult
+from eqverdict.fidelity.switches import has_switches, on_a_jump, switch_points
 from eqverdict.grammar import read
 from eqverdict.symbolic_solution import (
     assumed_symbols,
@@ -24,6 +26,7 @@ from eqverdict.symbolic_solution import (
     srbench_rounded,
 )
 from eqverdict.sympy_speedups import load_less, shortcuts
+from eqverdict.tree import value
 from eqverdict.tree_edit_distance import Tree, edit_distance
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 _ENOUGH_R2 = 0.5
 """SRBench looks at no model whose R2 on the test data is not above this."""
+_SEEN_APART = 1e-5
+"""Relative to the values: what differs by more between two switches is another function."""
 _LOOKS = 4
 _GOLDEN = 0.6180339887498949
 _ROUNDING = 1e-6
@@ -95,7 +100,38 @@ def _solution(
         if not how:
             how = _move_constants(truth, prediction, domain, digits)
         how += f" with numbers of {digits} digits" if how else ""
+    if how and _is_apart_between_switches(truth, prediction, domain, by_ratio="ratio" in how):
+        how = ""
     return {"how": how}
+
+
+def _is_apart_between_switches(
+    truth: str, prediction: str, domain: dict[str, dict[str, Any]], *, by_ratio: bool
+) -> bool:
+    """Whether the difference or the ratio is another one between two switches of either side."""
+    trees = [read(text, domain) for text in (truth, prediction)]
+    whole = any(spread["distribution"] == "uniform-integer" for spread in domain.values())
+    if whole or not has_switches(*trees):
+        return False
+    columns = switch_points(trees, {name: _ends(spread) for name, spread in domain.items()})
+    n = len(next(iter(columns.values())))
+    with np.errstate(all="ignore"):
+        true, answer = (
+            np.broadcast_to(np.asarray(value(tree, columns), np.float64), n) for tree in trees
+        )
+        known = np.isfinite(true) & np.isfinite(answer) & ~on_a_jump(trees, columns)
+    true, answer = true[known], answer[known]
+    if not len(true):
+        return False
+    if by_ratio:
+        some = true != 0
+        factor = np.median(answer[some] / true[some]) if some.any() else 1.0
+        off = answer - factor * true
+    else:
+        off = answer - true
+        off = off - np.median(off)
+    sizes = np.abs(true) + np.abs(answer)
+    return bool(np.any(np.abs(off) > _SEEN_APART * (sizes + sizes.mean())))
 
 
 def _move_constants(

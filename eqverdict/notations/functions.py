@@ -42,7 +42,6 @@ TEMPLATES = SAME_MEANING | {
     "arctan2": _ATAN2,
     "atan2": _ATAN2,
     "ceil": "-floor(-x)",
-    "clip": "min(max(x, y), z)",
     "n2": "x**2",
     "n3": "x**3",
     "n4": "x**4",
@@ -72,7 +71,7 @@ TEMPLATES = SAME_MEANING | {
     "sqrtabs": "sqrt(abs(x))",
     "true_divide": "x/y",
 }
-"""Functions that are written with others here, of the arguments ``x``, ``y`` and ``z``."""
+"""Functions that are written with others here, of the arguments ``x`` and ``y``."""
 AT_ZERO = {"0": "max(sign(x), 0)", "1": "min(sign(x) + 1, 1)", "0.5": "(1 + sign(x))/2"}
 """Heaviside's function by its value at 0, which SymPy and NumPy have as second argument."""
 CHAINS = {

@@ -42,6 +42,9 @@ from eqverdict.tree import (
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+_NO_BOUND = Number(None, "None")
+"""The bound of ``np.clip(x, 0, None)`` that is none."""
+
 
 class NotationReader(ConditionReader):
     """Reads what `grammar.Reader` does, and the notations of this module.
@@ -397,7 +400,7 @@ class NotationReader(ConditionReader):
         """Whether a name is that of a function."""
         tables: tuple[Collection[str], ...] = (
             FUNCTIONS, POWERS, TEMPLATES, CHAINS, FOLDED, RELATIONS, BRANCHES, CAPITALS, AMBIGUOUS,
-            {"And", "Or", "Not", "Piecewise", "cond", "heaviside"},
+            {"And", "Or", "Not", "Piecewise", "clip", "cond", "heaviside"},
         )  # fmt: skip
         return any(name in table for table in tables)
 
@@ -425,7 +428,11 @@ class NotationReader(ConditionReader):
         values = [self.value()]
         while self.symbol == ",":
             self.take()
-            values.append(self.value())
+            if name == "clip" and self.next["name"] == "None":
+                self.take()
+                values.append(_NO_BOUND)
+            else:
+                values.append(self.value())
         self.expect({"(": ")", "[": "]"}[opening])
         self.bars = bars
         return values
@@ -456,6 +463,11 @@ class NotationReader(ConditionReader):
             return self.chosen(name, arguments)
         if name in RELATIONS or name in {"And", "Or", "Not"}:
             return self.condition(name, arguments)
+        if name == "clip":
+            self.expect_arguments(name, arguments, 3)
+            x, low, high = arguments
+            x = x if low is _NO_BOUND else self.call_of("max", x, low)
+            return x if high is _NO_BOUND else self.call_of("min", x, high)
         if len(arguments) > 1 and name in FOLDED:
             return reduce(lambda one, other: self.call_of(FOLDED[name], one, other), arguments)
         if len(arguments) > 1 and name in CHAINS:
@@ -510,7 +522,7 @@ class NotationReader(ConditionReader):
         if name in TEMPLATES:
             tree, arity = template(name)
             self.expect_arguments(name, arguments, arity)
-            return filled(tree, dict(zip("xyz", arguments, strict=False)))
+            return filled(tree, dict(zip("xy", arguments, strict=False)))
         return super().call(name, start)
 
     def step(self, name: str, arguments: list[Node]) -> Node:

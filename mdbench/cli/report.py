@@ -30,7 +30,7 @@ from mdbench.reports.bundle import is_bundle, opened_all, write_bundle
 from mdbench.reports.classes import Category, RecordFilter, by_category, latest
 from mdbench.reports.combine import CONFLICT, flatten, write_table
 from mdbench.reports.entries import given_options, studies
-from mdbench.reports.joining import conflicts, read_places, versions
+from mdbench.reports.joining import conflicts, other_scorers, read_places, versions
 from mdbench.reports.leaderboard import Leaderboard, MethodFacts
 from mdbench.reports.leaderboard import boards as boards_of
 from mdbench.reports.sections import Shown, folders_of, sections
@@ -119,7 +119,7 @@ def write_report(
     in_progress = any(map(goes_on, places))
     on_jobs = [*conflict_lines(job_conflicts), *lines_on_names(asked_rows)]
     remarks = [*versions(rows), *on_jobs, *torn_lines(places)]
-    for line in [*remarks, *conflicts(results), *_misfits(results)]:
+    for line in [*remarks, *conflicts(results), *other_scorers(results), *_misfits(results)]:
         console.print(escape(line), style="yellow", soft_wrap=True)
     if json_:
         boards = leaderboards_of(results, workspace_or_none())

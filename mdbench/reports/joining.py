@@ -7,7 +7,7 @@ may be of two clones: if a method was not the same in both, it is two methods to
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from mdbench import datatypes
@@ -162,3 +162,18 @@ def conflicts(records: Iterable[Record]) -> list[str]:
 
 def _given(record: Record) -> tuple[object, ...]:
     return record.view, repr(sorted(record.options.items()))
+
+
+def other_scorers(records: Iterable[Record]) -> list[str]:
+    """Return a remark for each data type whose scores are of several versions of the scorer."""
+    answers: dict[str, Counter[str]] = defaultdict(Counter)
+    for record in records:
+        if record.answered:
+            answers[record.data_type][record.provenance.scorer or "unknown"] += 1
+    return [
+        f"Scores of {data_type} are of different versions of the scorer: "
+        f"{', '.join(f'{scorer} ({n})' for scorer, n in sorted(of.items()))}. "
+        "To score all by this version: mdbench rescore FOLDER"
+        for data_type, of in answers.items()
+        if len(of) > 1
+    ]

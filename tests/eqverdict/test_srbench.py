@@ -262,6 +262,16 @@ def test_positivity_is_that_of_the_domain() -> None:
     assert not symbolic_solution("x0", "x0 + sin(pi*x0)", positive()).solved
 
 
+@pytest.mark.parametrize("threshold", [k / 40 for k in range(-20, 21)])
+def test_a_difference_between_two_switches_is_no_solution(threshold: float) -> None:
+    domain = {"x0": {"distribution": "uniform", "low": -3.0, "high": 3.0, "sign": "range"}}
+    where = f"x0*(1 + sign(x0 - ({threshold})))/2"  # x0 above the threshold, 0 below it
+    for answer in (where, f"2*{where}", f"{where} + 1"):
+        assert symbolic_solution("max(x0, 0)", answer, domain).solved is (threshold == 0)
+    whole = {"x0": {"distribution": "uniform-integer", "low": 1, "high": 9, "sign": "positive"}}
+    assert symbolic_solution("x0", "max(x0, 0.5) + max(0, 0.9 - x0)", whole).solved
+
+
 def test_fitted_numbers_are_compared_to_some_digits() -> None:
     truth, fitted = "x0*exp(-1.6e-19*x1/(1.38e-23*300))", "2*x0*exp(-38.64734*x1)"
     assert not symbolic_solution(truth, fitted, positive(), digits=None).solved

@@ -11,9 +11,10 @@ import pytest
 from reporting import result
 
 from mdbench.errors import UsageError
+from mdbench.records import Status
 from mdbench.reports.bundle import opened_all, write_bundle
 from mdbench.reports.classes import latest
-from mdbench.reports.joining import conflicts, read_places, versions
+from mdbench.reports.joining import conflicts, other_scorers, read_places, versions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,6 +118,15 @@ def test_scores_of_two_scorers_are_refused_with_what_to_type(tmp_path: Path) -> 
     assert "yours/sindy-ode.jsonl by 2" in caught.value.message
     assert "mdbench rescore" in caught.value.hint
     assert len(read_places([mine])) == len(SYSTEMS)
+
+
+def test_scores_of_two_scorers_in_one_file_are_named() -> None:
+    assert other_scorers(records()) == []
+    (line,) = other_scorers([*records(), *records(scorer="2")[:2]])
+    assert f"1 ({len(SYSTEMS)}), 2 (2)" in line
+    assert "mdbench rescore" in line
+    crashed = [one.model_copy(update={"status": Status.CRASHED}) for one in records(scorer="2")]
+    assert other_scorers([*records(), *crashed]) == []
 
 
 def test_records_made_from_other_data_are_named() -> None:

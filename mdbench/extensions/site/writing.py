@@ -18,6 +18,7 @@ from mdbench.cli.report import (
 from mdbench.errors import MethodError, counted
 from mdbench.extensions.site.site import Fact, Site
 from mdbench.reports.bundle import opened_all
+from mdbench.reports.joining import other_scorers
 from mdbench.reports.pictures import ALL_EVALUATIONS
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def write_site(
     workspace = workspace_or_none()
     with console.status(f"Reading {names_of(places)} ..."):
         results = read_results(places, wanted=wanted)
+    for line in other_scorers(results):
+        console.print(escape(line), style="yellow", soft_wrap=True)
     with opened_all(places) as opened:
         site = Site(
             results,

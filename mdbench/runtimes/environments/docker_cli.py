@@ -297,7 +297,7 @@ def why_silent(host: str) -> str:
         with socket.socket(socket.AF_UNIX) as trial:
             trial.connect(host.removeprefix("unix://"))
     except OSError as error:
-        return str(error)
+        return error.strerror or str(error)
     return ""
 
 
