@@ -96,6 +96,7 @@ class Adapter:
                 "none" if c else one for c, one in zip(way.centre.tolist(), few, strict=True)
             )
         centre = 0.0 if way is None else way.centre[:d]
+        moved = way if way is not None and way.name == "centred" else None
         given = problem.arrays.get("inputs")
         if given is not None and way is not None:
             given = given - way.centre[d:]
@@ -114,18 +115,29 @@ class Adapter:
         with np.errstate(all="ignore"):  # what overflows is left out
             if samples.noise and _is_followed(raw, samples.noise, self._settings, late):
                 samples = raw
-            pools = _searched(samples, self._settings, late)
+            pools = _searched(
+                samples, self._settings, late, report=partial(self._keep, problem, moved)
+            )
         margin = np.inf if samples.noise else self._margin
         design = Integrals(samples)
-        moved = way if way is not None and way.name == "centred" else None
         best = [None] * len(pools) if samples.noise else together(pools, self._settings.weight)
         for target, (name, pool) in enumerate(zip(problem.targets, pools, strict=True)):
+            if not self._pools[target]:
+                self._fronts[target] = []  # what was kept meanwhile
             answers = front(pool, self._settings.weight, margin, best[target])
             self._fronts[target] += [
                 Offer(one, problem.variables, target, moved) for one in answers
             ]
             self._pools[target].append((design, pool, moved))
             _report(name, answers[0])
+
+    def _keep(
+        self, problem: Problem, way: Coordinates | None, target: int, pool: list[RightSide]
+    ) -> None:
+        """Keep the best so far for a target, in case that the time is over before the search."""
+        if not self._pools[target]:
+            best = min(pool, key=lambda one: one.score(self._settings.weight))
+            self._fronts[target] = [Offer(best, problem.variables, target, way)]
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield the answers for each state, best first."""
@@ -171,7 +183,12 @@ class Adapter:
 
 
 def _searched(
-    samples: Sampled, settings: Settings, late: Callable[[], bool], *, inner: bool = True
+    samples: Sampled,
+    settings: Settings,
+    late: Callable[[], bool],
+    *,
+    inner: bool = True,
+    report: Callable[[int, list[RightSide]], None] = lambda *_: None,
 ) -> list[list[RightSide]]:
     """Search, and search again on the solutions of the equations that were found.
 
@@ -183,7 +200,7 @@ def _searched(
     kept: tuple[float, list[list[RightSide]]] | None = None
     with_inner = inner and not coarse
     for _ in range(_ROUNDS):
-        pools = find(design, settings, late, inner=with_inner)
+        pools = find(design, settings, late, inner=with_inner, report=report)
         followed = _followed(samples, pools, settings.weight)
         if coarse:
             followed = _polished(samples, followed, settings.weight)

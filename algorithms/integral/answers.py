@@ -240,7 +240,7 @@ def together(pools: Sequence[Sequence[RightSide]], weight: float) -> list[RightS
 
     Those that fit and cost nearly as well as the best of each state are tried with each other.
     """
-    most = max(2, min(_TOGETHER, int(_COMBINED ** (1 / len(pools)))))
+    most = max(1, min(_TOGETHER, int(_COMBINED ** (1 / len(pools)))))
     several = []
     for pool in pools:
         ranked = sorted(pool, key=lambda one: one.score(weight))

@@ -10,6 +10,7 @@ are coupled by it, it is cheaper than both states with a coefficient each.
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ __all__ = [
     "Summand",
     "differences",
     "function_of",
+    "groups",
     "inverse_monomial",
     "monomial",
     "monomials",
@@ -42,6 +44,7 @@ CONSTANT, FACTOR, FUNCTION = 1.0, 0.25, 0.5
 _MOST_FUNCTIONS = 3
 _CUBED = 4
 """Most states of which all powers up to the third are taken."""
+_STATES = re.compile(r"\bu(\d+)\b")
 _SPAN = 1e8
 """The largest absolute value of a term over its median: beyond, a few samples decide alone."""
 
@@ -113,14 +116,17 @@ def terms(u: Array, most: int, plain: Sequence[str] | None = None) -> list[Summa
     functions = [*_functions(u, plain), *_differences(plain)]
     found: list[Summand] = []
     for cost in np.arange(CONSTANT, 4.01, FACTOR):
-        level = [term for term in _of_cost(float(cost), states, functions) if _usable(term, u)]
+        usable = (term for term in _of_cost(float(cost), states, functions) if _usable(term, u))
+        level = list(itertools.islice(usable, most - len(found) + 1))
         if len(found) + len(level) > most:
             break
         found += level
     return found
 
 
-def differences(u: Array, plain: Sequence[str] | None = None) -> list[Summand]:
+def differences(
+    u: Array, plain: Sequence[str] | None = None, *, products: bool = True
+) -> list[Summand]:
     """List the terms by which two states are coupled: of the difference of any two columns.
 
     They are its first three powers, its products with each column, and its root and absolute value
@@ -130,6 +136,8 @@ def differences(u: Array, plain: Sequence[str] | None = None) -> list[Summand]:
     ----------
     u, plain
         As for `terms`.
+    products
+        Whether their products with each column are among them.
     """
     dim = u.shape[1]
     plain = plain or ("all",) * dim
@@ -143,7 +151,7 @@ def differences(u: Array, plain: Sequence[str] | None = None) -> list[Summand]:
         make, text = _difference(low, high), f"u{low} - u{high}"
         plainly = Multiplicand(f"({text})", FACTOR, make)
         found += [_product([plainly] * power) for power in (1, 2, 3)]
-        found += [_product([one, plainly]) for one in states]
+        found += [_product([one, plainly]) for one in states if products]
         names = ["sqrt"] if (make(u) > 0).all() else ["abs"]
         for name in names:
             factor = Multiplicand(f"{name}({text})", FUNCTION + FACTOR, _of(name, make))
@@ -191,11 +199,57 @@ def nests(u: Array, plain: Sequence[str] | None = None) -> list[list[Summand]]:
     return [[term for term in nest if _usable(term, u)] for nest in found]
 
 
+def groups(
+    u: Array, plain: Sequence[str] | None = None
+) -> Callable[[int], Iterator[list[Summand]]]:
+    """Return small libraries for the equations of many states, by the number of an equation.
+
+    The most usual ones come first.  They are products of the equation's own state with another
+    one; all products of two; all functions of one state; and for each state, its own first, the
+    differences from all others, by which the nodes of a network are coupled, with functions and
+    powers of that state.
+
+    Parameters
+    ----------
+    u, plain
+        As for `terms`.
+    """
+    dim = u.shape[1]
+    plain = plain or ("all",) * dim
+    linear, squares = monomials(dim, 1), monomials(dim, 2)
+    powers = [monomial([p * int(i == j) for j in range(dim)]) for i in range(dim) for p in (2, 3)]
+    alone = [*powers, *map(_alone, _functions(u, plain))]
+    alone = [term for term in alone if _usable(term, u)]
+    pairs = [*differences(u, plain, products=False), *map(_alone, _differences(plain))]
+
+    def of(state: int, terms: list[Summand]) -> list[Summand]:
+        return [term for term in terms if str(state) in _STATES.findall(term.text)]
+
+    def libraries(state: int) -> Iterator[list[Summand]]:
+        own = monomial([int(i == state) for i in range(dim)])
+        others = [one for one in linear[1:] if one.text != own.text]
+        beside = [p for x in others for p in ([own, x], [own, x, x], [own, own, x])]
+        yield [*linear, *of(state, powers), *(product_of(*each) for each in beside)]
+        yield squares
+        yield [*linear, *alone]
+        for i in [state, *(i for i in range(dim) if i != state)]:
+            yield [*linear, *of(i, alone), *of(i, pairs)]
+
+    return libraries
+
+
 def monomials(dim: int, degree: int) -> list[Summand]:
     """List all products of powers of states up to a degree, the constant first."""
-    exponents = itertools.product(range(degree + 1), repeat=dim)
-    chosen = sorted((e for e in exponents if sum(e) <= degree), key=lambda e: (sum(e), e))
-    return [monomial(each) for each in chosen]
+    several = [
+        chosen
+        for factors in range(degree + 1)
+        for chosen in itertools.combinations_with_replacement(range(dim), factors)
+    ]
+    exponents = sorted(
+        (tuple(chosen.count(i) for i in range(dim)) for chosen in several),
+        key=lambda e: (sum(e), e),
+    )
+    return [monomial(each) for each in exponents]
 
 
 def monomial(exponents: Sequence[int]) -> Summand:
@@ -231,7 +285,8 @@ def _of_cost(
     cost: float, states: list[Multiplicand], functions: list[Multiplicand]
 ) -> Iterator[Summand]:
     """List all products that have exactly this cost."""
-    for count in range(_MOST_FUNCTIONS + 1):
+    most = round((cost - CONSTANT - FUNCTION) / FACTOR) + 1  # all of them powers of the cheapest
+    for count in range(min(_MOST_FUNCTIONS, max(most, 0)) + 1):
         for several in itertools.combinations_with_replacement(functions, count):
             left = cost - CONSTANT - sum(one.cost for one in set(several))
             powers = round(left / FACTOR) + 1 - count  # states that are to be multiplied
@@ -298,6 +353,10 @@ def _is_written_otherwise(factors: list[str], i: int) -> bool:
         or (there["tan"] > 0 and there["cot"] > 0)
         or (tangents and there["sin"] + there["cos"] > 0)
     )
+
+
+def _alone(factor: Multiplicand) -> Summand:
+    return _product([factor])
 
 
 def _product(factors: Sequence[Multiplicand]) -> Summand:

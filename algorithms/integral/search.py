@@ -11,12 +11,12 @@ import numpy as np
 from answers import RightSide, answer
 from atoms import TunedSummand, families, fractions
 from constants import exact, with_family
-from dictionary import Summand, differences, monomials, nests, terms
-from simpler import simpler
+from dictionary import Summand, differences, groups, monomials, nests, terms
+from simpler import SOLVED, simpler
 from supports import backward, best_supports, compressed, residuals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from atoms import AtomFamily
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Search", "Settings", "find"]
+__all__ = ["FEW_STATES", "Search", "Settings", "find"]
 
 _WIDTH = 60
 _FIRST, _ENOUGH, _LAST = 3.0, 4.0, 5.0
@@ -50,6 +50,13 @@ _DEGREES = {1: 5, 2: 4, 3: 3}
 
 _BY_BEAM, _MANY = 4, 16_000
 """Sums of so many powers are all tried, while there are no more of them."""
+FEW_STATES = 4
+"""States up to which one library has all terms; those of more come in groups."""
+_COUPLED, _LEFT_OUT = 16, 120
+"""The largest support that is tried there, and the largest group from which terms are left out."""
+_OVER = object()
+_UNITED = 3
+"""Answers from each group whose terms are searched once more, together."""
 _HILL = 4
 """The largest power under a bar, at least."""
 
@@ -93,7 +100,10 @@ class Search:
     def __init__(self, design: Integrals, state: int, settings: Settings) -> None:
         self._design, self._state, self._settings = design, state, settings
         self.dim = design.samples.u.shape[1]
-        self.pool = _sums(design, state, settings)
+        if self.dim <= FEW_STATES:
+            self.pool = _sums(design, state, settings)
+        else:
+            self.pool = _from_group(design, state, monomials(self.dim, 1))
         self._inner: list[RightSide] = []
         self._borrowed: set[frozenset[str]] = set()
         self.lent: list[Summand] = []
@@ -108,6 +118,21 @@ class Search:
         floor = min(_ACCURATE, *(one.scale for one in self.pool))
         limit = np.log10(floor + 1e-300) + weight * (enough + self.dim)
         return bool(self.best().score(weight) <= limit)
+
+    def by_groups(self, libraries: Iterator[list[Summand]]) -> Iterator[None]:
+        """Try one group of terms at each step, and at last the best terms of all together."""
+        weight = self._settings.weight
+        united: dict[str, Summand] = {}
+        for group in libraries:
+            best = self.best()
+            if best.cost <= _ENOUGH and best.scale < SOLVED:
+                return
+            answers = _from_group(self._design, self._state, group)
+            self.pool += answers
+            answers.sort(key=lambda one: one.score(weight))
+            united |= {term.text: term for one in answers[:_UNITED] for term in one.terms}
+            yield
+        self.pool += _from_group(self._design, self._state, list(united.values()))
 
     def one_constant(self, late: Callable[[], bool]) -> None:
         """Try terms with one constant inside, and sigmoids, together with sums of powers."""
@@ -169,14 +194,17 @@ class Search:
         """Try terms with one constant inside together with the promising ones found before."""
         terms = _promising(self._inner, self._settings.weight)
         if terms:
-            base = [*monomials(self.dim, 1), *self.lent, *terms]
+            base = [*monomials(self.dim, int(self.dim <= FEW_STATES)), *self.lent, *terms]
             self._with(self._families(), base, _LAST, late)
 
     def _families(self) -> list[AtomFamily]:
         return list(families(self._design.samples.u, max(_DEGREES.get(self.dim, 2), _HILL)))
 
     def _powers(self) -> list[Summand]:
-        return [*monomials(self.dim, 3 if self.dim == 1 else 2), *self.lent]
+        if self.dim <= FEW_STATES:
+            return [*monomials(self.dim, 3 if self.dim == 1 else 2), *self.lent]
+        several = [*monomials(self.dim, 0), *self.best().terms, *self.lent]
+        return list({term.text: term for term in several if not _is_tuned(term)}.values())
 
     def _with(
         self,
@@ -197,7 +225,12 @@ class Search:
 
 
 def find(
-    design: Integrals, settings: Settings, late: Callable[[], bool], *, inner: bool
+    design: Integrals,
+    settings: Settings,
+    late: Callable[[], bool],
+    *,
+    inner: bool,
+    report: Callable[[int, list[RightSide]], None] = lambda *_: None,
 ) -> list[list[RightSide]]:
     """Return the best right-hand sides of all sizes for each state.
 
@@ -205,8 +238,12 @@ def find(
     ----------
     inner
         Whether terms with constants inside are tried where sums of others do not settle it.
+    report
+        Is called with one of many states and its right-hand sides whenever there are more.
     """
     searches = [Search(design, state, settings) for state in range(len(design.samples.deviation))]
+    if searches[0].dim > FEW_STATES:
+        _in_turn(searches, design, late, report)
     if inner and settings.inner and not design.samples.noise:
         for one in searches:
             one.simplify()
@@ -224,6 +261,24 @@ def find(
             one.simplify()
         _exchange(searches, late)
     return [one.pool for one in searches]
+
+
+def _in_turn(
+    searches: list[Search],
+    design: Integrals,
+    late: Callable[[], bool],
+    report: Callable[[int, list[RightSide]], None],
+) -> None:
+    """Search for equations of many states, a group of terms for each of them at a time."""
+    libraries = groups(design.samples.u, design.samples.plain)
+    steps = {state: one.by_groups(libraries(state)) for state, one in enumerate(searches)}
+    for state, one in enumerate(searches):
+        report(state, one.pool)
+    while steps and not late():
+        for state in list(steps):
+            if late() or next(steps[state], _OVER) is _OVER:
+                del steps[state]
+            report(state, searches[state].pool)
 
 
 def _is_tuned(term: Summand) -> bool:
@@ -308,6 +363,31 @@ def _sums(design: Integrals, state: int, settings: Settings) -> list[RightSide]:
     for supports in found.values():
         once = dict.fromkeys(supports)
         pool += [answer(design, state, [chosen[k] for k in support]) for support in once]
+    return pool
+
+
+def _from_group(design: Integrals, state: int, group: list[Summand]) -> list[RightSide]:
+    """Return the best sums of a group's terms of each size, and no term at all."""
+    usable = {}
+    for term in group:
+        column = design.column(term, state)
+        if np.isfinite(column).all() and np.abs(column).max() > 0:
+            usable[term.text] = term
+    chosen = list(usable.values())
+    pool = [answer(design, state, [])]
+    if not chosen:
+        return pool
+    unit, target = design.columns(chosen, state), design.target(state)
+    unit = unit / np.linalg.norm(unit, axis=0)
+    if len(unit) > 2 * len(chosen):
+        unit, target = compressed(unit, target)
+    largest = min(_LARGEST_SHARED, len(unit) // 4)
+    supports = best_supports(unit, target, largest, _WIDTH)
+    every = range(len(chosen)) if len(chosen) <= _LEFT_OUT else []
+    for support in backward(unit, target, every, _COUPLED):
+        supports.setdefault(len(support), []).append(support)
+    for several in supports.values():
+        pool += [answer(design, state, [chosen[k] for k in one]) for one in dict.fromkeys(several)]
     return pool
 
 

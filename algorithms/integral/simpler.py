@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from samples import Integrals
 
-__all__ = ["is_more", "simpler"]
+__all__ = ["SOLVED", "is_more", "simpler"]
 
 _STATE = re.compile(r"\bu(\d+)\b")
 _TRIED = 5
 """The best answers that are made simpler, in each round."""
 _ROUNDS = 4
-_VANISHES, _SOLVED, _NO_WORSE = 3e-3, 5e-6, 5.0
+_VANISHES, SOLVED, _NO_WORSE = 3e-3, 5e-6, 5.0
 """What has a smaller share of a state's changes than the first, or is not needed to fit better than
 the second, the error of solvers, is left out where the rest fits at most so many times worse."""
 _FITTED = 1.3
@@ -72,7 +72,7 @@ def simpler(
                         best[key] = again
                         found.append(again)
                 shorter = best[key].scale
-                enough = effect < _VANISHES or shorter < _SOLVED
+                enough = effect < _VANISHES or shorter < SOLVED
                 if enough and shorter < _NO_WORSE * one.scale:
                     idle.add(one.structure)
         for key in idle:

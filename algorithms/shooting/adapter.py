@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import samples as increments
 from discovery import Discovery, Recording
-from search import Settings
+from library import of_sums, written
+from search import FEW_STATES, Settings, find
 
-from mdbench.worker import Unsupported, columns_of
+from mdbench.worker import Candidate, Unsupported, columns_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from likelihood import Fit
     from numpy.typing import NDArray
 
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _INTEGRAL: dict[str, Any] = {"weight": 0.25, "terms": 400, "noisy_terms": 60, "inner": True}
+_SETTINGS = Settings(**_INTEGRAL)
+_FOLLOWED_PART, _WEAK_PART = 0.15, 0.3
+"""Of many states, parts of the time limit in which equations refute noise, and are looked for in
+weak form."""
 _TIME_PART = 0.85
 """Part of the time limit for the search."""
 _LAST_PART = 0.6
@@ -69,11 +76,14 @@ class Adapter:
 
     def fit(self, problem: Problem) -> None:
         """Search for the equations of all states together."""
-        self.fitted = None
+        self.fitted, self._texts = None, []
         self.stopped_early = False
         left = problem.budget.remaining()
-        soon, late = (problem.budget.after(part * left) for part in (_LAST_PART, _TIME_PART))
-        if self._is_clean(problem, late):
+        many = problem.u.shape[1] > FEW_STATES
+        shares = _LAST_PART, _LAST_PART if many else _TIME_PART
+        soon, late = (problem.budget.after(share * left) for share in shares)
+        followed = problem.budget.after(_FOLLOWED_PART * left) if many else late
+        if self._is_clean(problem, followed):
             self._clean.fit(problem)
             self.stopped_early = self._clean.stopped_early
             self._texts = self._clean.equations()
@@ -85,8 +95,20 @@ class Adapter:
             problem.u,
             problem.arrays.get("trajectory"),
         )
-        found = Discovery(recording, self._terms, self._substeps, late, soon)
-        self.fitted = found.search()
+        if many:
+            weak = problem.budget.after(_WEAK_PART * left)
+            smooth = increments.Sampled.of(
+                problem.t, recording.y, recording.u, recording.trajectory
+            )
+            with np.errstate(all="ignore"):
+                pools = find(increments.Integrals(smooth), _SETTINGS, weak, inner=False)
+            begin, library = of_sums(pools, _SETTINGS.weight)
+            found = Discovery(recording, self._terms, self._substeps, late, soon, library=library)
+            self._texts = written(pools, _SETTINGS.weight, problem.variables)
+            self.fitted = found.search(begin)
+        else:
+            found = Discovery(recording, self._terms, self._substeps, late, soon)
+            self.fitted = found.search()
         self.stopped_early = late()
         self._texts = found.equations(self.fitted, problem.variables)
         self._others = list(found.alternatives(self.fitted, problem.variables))
@@ -105,8 +127,16 @@ class Adapter:
             raise Unsupported(str(error)) from error
         with np.errstate(all="ignore"):
             return not smooth.noise or bool(
-                _CLEAN._is_followed(raw, smooth.noise, Settings(**_INTEGRAL), late)  # noqa: SLF001
+                _CLEAN._is_followed(raw, smooth.noise, _SETTINGS, late)  # noqa: SLF001
             )
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Yield the equation of each state: of many states the best so far, if time ran out."""
+        for target, text in enumerate(self._texts):
+            yield Candidate((text,), target=target)
+
+    def choose(self, indices: Sequence[int]) -> None:
+        """Use these candidates: there are no others."""
 
     def predict(self, problem: Problem) -> Array:
         """Evaluate the equations at each point."""

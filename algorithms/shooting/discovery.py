@@ -95,6 +95,8 @@ class Discovery:
         Whether the time is over.
     soon
         Whether it is so soon that no more terms are to be looked for.
+    library
+        The terms that are tried, in place of all up to some cost; then no others are looked for.
     """
 
     def __init__(
@@ -104,27 +106,36 @@ class Discovery:
         substeps: int,
         late: Callable[[], bool],
         soon: Callable[[], bool],
+        *,
+        library: Sequence[Term] | None = None,
     ) -> None:
         self._data, self._late, self._soon = data, late, soon
         self._dim = data.y.shape[1]
         self._segments = Segments.of(data.t, data.y, data.trajectory, _LENGTH, substeps)
-        self._library = plain_terms(data.u, terms)
-        self._wide = plain_terms(data.u, _WIDE, sets=True)
+        self._library = plain_terms(data.u, terms) if library is None else list(library)
+        self._wide = plain_terms(data.u, _WIDE, sets=True) if library is None else self._library
         products = (self._dim + 1) * (self._dim + 2) / 2
         self._few = [t for t in self._library if t.price <= 2 * math.log(products) + 1e-9]
-        self._groups = inner_terms(data.u, _DEGREE)
+        self._groups = inner_terms(data.u, _DEGREE) if library is None else []
         self._rivals: list[Fit] = []
         self._noise: Noise | None = None
 
-    def search(self) -> Fit:
-        """Return the equations of the best score."""
-        best = self._fine_enough(self._first())
+    def search(self, begin: Sequence[tuple[int, Term, float]] = ()) -> Fit:
+        """Return the equations of the best score.
+
+        Parameters
+        ----------
+        begin
+            Equations, terms and coefficients to begin with; none for those in weak form.
+        """
+        first = self._first() if not begin else self._near(begin)
+        best = first if self._late() else self._fine_enough(first)
         for _ in range(_ROUNDS):
             before, noise = best.model.key, self._noise
             best = self._again(best)
             if self._late() or (best.model.key == before and self._is_as(noise)):
                 break
-        for _ in range(_PASSES):
+        for _ in range(_PASSES if self._groups else 0):
             try:
                 inner = None if self._soon() else self._with_inner(best)
             except np.linalg.LinAlgError:
@@ -152,6 +163,19 @@ class Discovery:
             if not self._late():
                 ends.append(search.improved(one, tier, _TRIED_FIRST))
         return search.improved(min(ends, key=lambda one: one.score))
+
+    def _near(self, begin: Sequence[tuple[int, Term, float]]) -> Fit:
+        """Search near equations, under the noise that smoothing takes away."""
+        data = self._data
+        noise = Noise.of(data.u, data.y - data.u, least=_LEAST_FLOOR)
+        shooting = Shooting(self._segments, _MORE_NOISE * noise.deviation(data.u), _LOOSE)
+        search = Search(shooting, self._library, self._late)
+        support = tuple((i, term) for i, term, _ in begin)
+        model = Model(support, np.array([c for _, _, c in begin]), {}, self._starts(data.u))
+        fit = search.fitted(model, _BRIEFLY)
+        if fit is None:
+            return Fit(model, math.inf, np.zeros(len(begin)), math.inf)
+        return search.improved(fit)
 
     def _starts(self, curves: Array) -> Array:
         return curves[self._segments.rows[:, 0]].T.copy()

@@ -7,16 +7,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from answers import Offer
 from atoms import families, fractions
 from dictionary import Summand, nests, terms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from answers import RightSide
     from atoms import AtomFamily
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-__all__ = ["Term", "inner_terms", "plain_terms"]
+__all__ = ["Term", "inner_terms", "of_sums", "plain_terms", "written"]
+
+_LENT = 3
+"""Answers for each state of many, whose terms are tried in all equations."""
 
 
 @dataclass(frozen=True)
@@ -104,3 +111,35 @@ def inner_terms(u: Array, degree: int) -> list[list[Term]]:
             ]
         )
     return found
+
+
+def of_sums(
+    pools: Sequence[Sequence[RightSide]], weight: float
+) -> tuple[list[tuple[int, Term, float]], list[Term]]:
+    """Return the best equations of pools, one for each state, and terms of the next ones, too.
+
+    Parameters
+    ----------
+    pools
+        Right-hand sides of each state.
+    weight
+        As in `answers.RightSide.score`.
+    """
+    ranked = [sorted(pool, key=lambda one: one.score(weight))[:_LENT] for pool in pools]
+    summands = {term.text: term for several in ranked for one in several for term in one.terms}
+    price = 2 * math.log(max(len(summands), 1))
+    library = {text: Term(text, price, summand) for text, summand in summands.items()}
+    begin = [
+        (state, library[term.text], c)
+        for state, (best, *_) in enumerate(ranked)
+        for term, c in zip(best.terms, best.coefficients, strict=True)
+    ]
+    return begin, list(library.values())
+
+
+def written(
+    pools: Sequence[Sequence[RightSide]], weight: float, variables: Sequence[str]
+) -> list[str]:
+    """Return the best equation of each state in a problem's names."""
+    best = [min(pool, key=lambda one: one.score(weight)) for pool in pools]
+    return [Offer(one, tuple(variables), k, None).text for k, one in enumerate(best)]

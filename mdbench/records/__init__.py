@@ -33,6 +33,7 @@ from mdbench.records.schema import (
     Selection,
     SmallerBudget,
     Status,
+    WeightedScores,
     comparable,
     key_of,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "Selection",
     "SmallerBudget",
     "Status",
+    "WeightedScores",
     "being_written",
     "comparable",
     "key_of",

@@ -173,6 +173,15 @@ class OtherEquation(_Model):
     log_likelihood: Number = None
 
 
+class WeightedScores(_Model):
+    """Equations chosen by the likelihood of measurements with standard errors, and their scores."""
+
+    equations: tuple[Text, ...]
+    values: int
+    chi2: Number
+    r2: Number
+
+
 class Budget(_Model):
     """Limits of what a job may use."""
 
@@ -353,6 +362,7 @@ class Record(_Model):
     notes: dict[Text, tuple[Text, ...]] = Field(default_factory=dict)
     selection: Selection | None = None
     front: tuple[FrontEntry, ...] | None = None
+    weighted: WeightedScores | None = None
 
     llm: LlmUse | None = None
     budget: Budget

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import tomllib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.interpolate import make_interp_spline
 
 from eqverdict.fidelity.compare import compare
 from mdbench.worker import Problem, Unsupported
+from mdbench.worker.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -505,3 +507,77 @@ def test_other_structures_that_fit_as_well_are_named(integral: Any) -> None:
     long, start = EQUATIONS["pendulum"]
     sure = fitted(integral, simulate(long, start, np.linspace(0, 8, 100)), terms=FEWER)
     assert [one for one in sure.alternatives() if one.target == 0] == []
+
+
+def ring(of: str, nodes: int = 3) -> tuple[list[str], list[float]]:
+    """Return equations and a start of a ring of nodes, each coupled to the one or two beside it."""
+    n = range(nodes)
+    before, after = [(i - 1) % nodes for i in n], [(i + 1) % nodes for i in n]
+    draw = np.random.default_rng(0)
+    if of == "competing":
+        return [f"u{i}*(1 - u{i} - 0.6*u{before[i]})" for i in n], [*draw.uniform(0.2, 0.9, nodes)]
+    coupled = [f"0.2*(u{before[i]} + u{after[i]} - 2*u{i}) - u{i}" for i in n]
+    damped = [f"(1 - u{i}*u{i})*u{nodes + i}" if of == "van der Pol" else "0" for i in n]
+    rates = [f"{a} + {b}" for a, b in zip(coupled, damped, strict=True)]
+    return [*(f"u{nodes + i}" for i in n), *rates], [*draw.uniform(-2, 2, 2 * nodes)]
+
+
+@pytest.mark.parametrize(
+    ("of", "nodes"),
+    [
+        ("competing", 8),
+        ("van der Pol", 3),
+        pytest.param("van der Pol", 8, marks=pytest.mark.nightly),
+        pytest.param("springs", 8, marks=pytest.mark.nightly),
+    ],
+)
+def test_networks_are_found_an_equation_at_a_time(integral: Any, of: str, nodes: int) -> None:
+    truth, start = ring(of, nodes)
+    problem = simulate(truth, start, np.linspace(0, 10, 200))
+    adapter = fitted(integral, problem, inner=False)
+    names = problem.variables
+    for target, (true, found) in enumerate(zip(truth, adapter.equations(), strict=True)):
+        assert compare([true], [found], names).verdict.value == "identified", target
+
+
+class _TimeUpError(BaseException):
+    """What ends a job from outside."""
+
+
+def test_what_is_done_when_time_is_up_can_be_had(integral: Any) -> None:
+    truth, start = ring("competing", 8)
+    problem = simulate(truth, start, np.linspace(0, 10, 200))
+    looks: list[int] = []
+
+    class Ended(Budget):
+        def after(self, amount: float) -> Any:  # noqa: ARG002
+
+            def late() -> bool:
+                looks.append(0)
+                if len(looks) > 3:
+                    raise _TimeUpError
+                return False
+
+            return late
+
+    adapter = integral.Adapter(seed=0, threads=1, **GIVEN)
+    with pytest.raises(_TimeUpError):
+        adapter.fit(replace(problem, budget=Ended()))
+    sent = {one.target: one.equations[0] for one in adapter.candidates()}
+    assert sorted(sent) == list(range(8))  # the others are sums of states alone
+    verdicts = {
+        target: compare([truth[target]], [text], problem.variables).verdict.value
+        for target, text in sent.items()
+    }
+    assert [target for target, one in verdicts.items() if one == "identified"] == [0, 1]
+
+
+def test_cheapest_terms_are_those_of_all_products(integral: Any) -> None:
+    del integral
+    listed = [term.text for term in sys.modules["dictionary"].monomials(3, 2)]
+    # By degree, then by exponents, as all triples of exponents give them.
+    triples = [each for each in itertools.product(range(3), repeat=3) if sum(each) <= 2]
+    every = sorted(triples, key=lambda each: (sum(each), each))
+    assert listed == [
+        "*".join(f"u{i}" for i in range(3) for _ in range(e[i])) or "1" for e in every
+    ]

@@ -326,3 +326,18 @@ def test_an_end_of_time_leaves_an_answer(shooting: Any) -> None:
     adapter = fitted(shooting, short)
     assert adapter.stopped_early
     assert len(adapter.equations()) == 1
+
+
+def test_a_network_is_fitted_from_equations_that_were_found_one_by_one(shooting: Any) -> None:
+    truth = [
+        *("u3", "u4", "u5"),
+        *("-1.4*u0 + 0.3*u1 + 0.3*u2", "-1.7*u1 + 0.3*u2 + 0.3*u0", "-2.1*u2 + 0.3*u0 + 0.3*u1"),
+    ]
+    start = [0.9, -0.5, 0.3, -0.8, 0.4, 0.6]
+    problem = problem_of(TIMES, noisy(recorded(truth, start, TIMES), 0.01))
+    adapter = fitted(shooting, problem)
+    verdict = compare(truth, adapter.equations(), problem.variables).verdict.value
+    assert verdict == "identified"
+    sent = list(adapter.candidates())
+    assert [one.target for one in sent] == list(range(6))
+    assert [one.equations[0] for one in sent] == adapter.equations()

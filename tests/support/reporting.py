@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "schema-1.jsonl"
 EXAMPLE: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8").splitlines()[0])
-EXAMPLE |= {"options": {}, "answers": None, "alternatives": []}
+EXAMPLE |= {"options": {}, "answers": None, "alternatives": [], "weighted": None}
 EXAMPLE["budget"] |= {"work_s": None}
 EXAMPLE["measured"] |= {"work_s": None, "evaluations": None, "speed": None, "anytime": []}
 EXAMPLE["measured"]["smaller_budgets"] = []

@@ -255,6 +255,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # of no types where it is 
         if self.guess is None and self.shape is None and not always:
             return
         self.choice_ = self._chosen()
+        self.record_ = self.record_.model_copy(update={"weighted": self.choice_.weighted})
         answer = self.record_.model_copy(update={"equations": self.choice_.options[0].equations})
         self.equations_ = Equations(answer, self.front_)
 

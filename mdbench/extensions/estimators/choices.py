@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mdbench.extensions.estimators.experiments import Experiment, Fitted
     from mdbench.extensions.estimators.shapes import Shape
-    from mdbench.records import FrontEntry, Record
+    from mdbench.records import FrontEntry, Record, WeightedScores
 
     Array = NDArray[np.float64]
 
@@ -67,9 +67,12 @@ class Choice:
     ----------
     options
         The first one is the answer.
+    weighted
+        Its scores by standard errors; None where these are unknown.
     """
 
     options: tuple[Option, ...]
+    weighted: WeightedScores | None = None
 
     @property
     def fitted(self) -> Fitted:
@@ -88,7 +91,15 @@ class Choice:
 
     def __repr__(self) -> str:
         """Write a line for each: how much worse it is, where it comes from, the equations."""
-        return "\n".join(f"{worse:>10}  {origin}: {text}" for worse, origin, text in self._rows())
+        lines = [f"{worse:>10}  {origin}: {text}" for worse, origin, text in self._rows()]
+        return "\n".join([*lines, *filter(None, [self._weighted()])])
+
+    def _weighted(self) -> str:
+        scores = self.weighted
+        if scores is None:
+            return ""
+        r2 = "" if scores.r2 is None else f", weighted R² {scores.r2:.4g}"
+        return f"chi-square per value {scores.chi2:.4g} ({scores.values} values){r2}"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -96,7 +107,7 @@ class Choice:
             for row in self._rows()
         )
         head = "<tr><th>misfit beyond the best</th><th>from</th><th>equations</th></tr>"
-        return f"<table>{head}{rows}</table>"
+        return f"<table>{head}{rows}</table>{self._weighted()}"
 
 
 def choose(
@@ -155,7 +166,9 @@ def choose(
             f"{'; '.join(texts)}: {ranked[0].refused}.",
             "Give the method more work, or leave out a shape.",
         )
-    return Choice(tuple(ranked))
+    _, texts, fitted, _ = ranked[0]
+    weighted = None if fitted is None else options.experiment.weighted(fitted, texts)
+    return Choice(tuple(ranked), weighted)
 
 
 def choose_each(
@@ -202,7 +215,7 @@ class _Options:
     def __init__(
         self, experiment: Experiment, names: Sequence[str], shapes: Sequence[Shape], by_run: bool
     ) -> None:
-        self._experiment, self._names = experiment, names
+        self.experiment, self._names = experiment, names
         self._shapes, self._by_run = shapes, by_run
         runs = experiment.runs
         self._columns = {n: np.concatenate([run.columns[n] for run in runs]) for n in names}
@@ -236,7 +249,7 @@ class _Options:
             return self.by_structure.setdefault(tuple(texts), failed)
 
     def _fitted(self, origin: str, structure: Structure) -> Option:
-        fit = self._experiment.fit_free if self._by_run else self._experiment.fit
+        fit = self.experiment.fit_free if self._by_run else self.experiment.fit
         fitted = fit(structure)
         written = tuple(as_written(text, self._names) for text in fitted.texts())
         refused = (
@@ -248,9 +261,9 @@ class _Options:
 
     def _nearest(self, several: Sequence[Sequence[str]]) -> list[Sequence[str]]:
         """Return those that a quick look finds the most likely ones."""
-        if not isinstance(self._experiment, Motion):
+        if not isinstance(self.experiment, Motion):
             return list(several)
-        slopes, misfits = self._experiment.slopes, []
+        slopes, misfits = self.experiment.slopes, []
         for texts in several:
             try:
                 misfits.append(slopes.fit(Structure.of(texts, self._names)).misfit)

@@ -12,6 +12,7 @@ import numpy as np
 from mdbench.data.smoothing import FEWEST_SAMPLES, smooth
 from mdbench.errors import UsageError
 from mdbench.extensions.estimators.least_squares import Solution, solve
+from mdbench.records import WeightedScores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -165,6 +166,26 @@ class Experiment(ABC):
     def known(self) -> bool:
         """Whether standard errors are known."""
         return self.runs[0].sigma is not None
+
+    def weighted(self, fitted: Fitted, texts: Sequence[str]) -> WeightedScores | None:
+        """Return scores of equations by standard errors; None where these are unknown.
+
+        They are the mean square of residuals in standard errors, and the share of the weighted sum
+        of squares around weighted means that the equations explain.
+        """
+        parts = [(run.targets, 1 / run.sigma**2) for run in self.runs if run.sigma is not None]
+        if not parts:
+            return None
+        values, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+        means = np.average(values, axis=0, weights=weights)
+        around = float(np.sum(weights * (values - means) ** 2))
+        cost = fitted.solution.cost
+        return WeightedScores(
+            equations=tuple(texts),
+            values=values.size,
+            chi2=cost / values.size,
+            r2=1 - cost / around if around else None,
+        )
 
     @property
     def independent(self) -> float:

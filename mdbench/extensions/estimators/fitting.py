@@ -17,7 +17,7 @@ from mdbench.extensions.estimators.own_data import own_data, windows
 from mdbench.extensions.estimators.shapes import read_shapes
 from mdbench.extensions.estimators.structures import read_guess
 from mdbench.methods import find, more_folders
-from mdbench.records import results_files
+from mdbench.records import RecordStore, results_files
 from mdbench.records.files import read_records
 from mdbench.runs.catalog import Catalog
 from mdbench.runs.plan import make_plan
@@ -108,7 +108,7 @@ def fit_own_data(
         if not known or status == Exit.INTERRUPTED:
             return status
         catalog = Catalog(workspace)
-        for record in _records(study, workspace):
+        for file, record in _records(study, workspace):
             errors_here = number if errors is None else errors
             choices = _choices(record, catalog, guess=guess, shape=shape, sigma=errors_here)
             texts = [text for choice in choices for text in choice.options[0].equations]
@@ -122,6 +122,9 @@ def fit_own_data(
             console.print(Equations(answer, Front.of(record)).text(), markup=False, soft_wrap=True)
             for choice in choices:
                 console.print(str(choice), markup=False, soft_wrap=True)
+                if choice.weighted is not None:
+                    with RecordStore(file).open_for_writing() as writer:
+                        writer.append(record.model_copy(update={"weighted": choice.weighted}))
     return status
 
 
@@ -155,14 +158,14 @@ def _choices(
     return (choice,)
 
 
-def _records(study: Study, workspace: Workspace) -> list[Record]:
-    """Return the answers of the jobs of a run."""
+def _records(study: Study, workspace: Workspace) -> list[tuple[Path, Record]]:
+    """Return the answers of the jobs of a run, and the files that they are in."""
     jobs = make_plan(study, workspace).jobs
     files = results_files(study.whole.result_dir)
-    newest = {record.key: record for file in files for record in read_records(file)}
-    answered = [one for one in newest.values() if one.answered and one.equations]
+    newest = {record.key: (file, record) for file in files for record in read_records(file)}
+    answered = [pair for pair in newest.values() if pair[1].answered and pair[1].equations]
     asked = {replace(job, save_pareto=False) for job in jobs}
-    return [one for one in answered if replace(JobSpec.of(one), save_pareto=False) in asked]
+    return [pair for pair in answered if replace(JobSpec.of(pair[1]), save_pareto=False) in asked]
 
 
 def _errors(sigma: str, path: Path) -> tuple[float | None, NDArray[np.float64] | None]:

@@ -80,6 +80,29 @@ class Operators:
         return {self.key: signs, self.unary: functions} | _without(now, {*signs, *functions})
 
 
+class Weights(Operators):
+    """Of a method whose hyperparameter is a table of operators and how often each is drawn."""
+
+    def settings(self, wanted: Sequence[str], now: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the table: signs are drawn ten times as often as functions."""
+        del now
+        weights = {self.names[n]: 10.0 if n in _BINARY else 1.0 for n in wanted}
+        return {self.key: weights | dict.fromkeys(self.always, 1.0)}
+
+
+class Units(Operators):
+    """Of a network, whose layers have units, and which divides at its end or not."""
+
+    def settings(self, wanted: Sequence[str], now: Mapping[str, Any]) -> dict[str, Any]:
+        """Return as many layers as there were, with these units, products twice."""
+        names = [self.names[name] for name in wanted if name not in (*self.implied, "div")]
+        layer = [*self.always, *names, *(name for name in names if name == "mul")]
+        return {
+            self.key: [[layer for _ in kind] for kind in now[self.key]],
+            "division": [divides and "div" in wanted for divides in now["division"]],
+        }
+
+
 def _without(now: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
     """Return limits on nesting and size without those of operators that are no longer there."""
     changed: dict[str, Any] = {}
@@ -152,6 +175,18 @@ _OPERATORS: Mapping[str, Operators] = {
         _same("sqrt exp log sin cos tan tanh abs") | {"square": "x^2", "cube": "x^3", "inv": "1/x"},
         always=("x",),
         implied=("add", "sub", "mul"),
+    ),
+    "eql": Units(
+        "units",
+        _same("mul div sin cos tanh exp square cube"),
+        always=("id",),
+        implied=("add", "sub", "neg"),
+    ),
+    "hroch": Weights(
+        "problem",
+        _same("add sub mul div pow sin cos tan asin acos atan sinh cosh tanh exp log sqrt abs")
+        | {"neg": "inv", "inv": "minv", "square": "sq2"},
+        always=("nop",),
     ),
     "pysr": Operators("binary_operators", _JULIA, unary="unary_operators"),
     "symbolic_regression_rs": Operators(

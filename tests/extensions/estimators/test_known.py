@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from harness import ROOT, add_method
 from scipy.integrate import solve_ivp
+from scipy.optimize import curve_fit
 
 from mdbench.cli.main import main
 from mdbench.errors import UsageError
@@ -20,6 +21,7 @@ from mdbench.extensions.estimators.shapes import read_shapes, violation
 from mdbench.extensions.estimators.structures import Structure, read_guess
 from mdbench.extensions.estimators.vocabulary import OPTIONS, Wishes, has_setting
 from mdbench.methods import Method, discover, load
+from mdbench.records import read_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -267,6 +269,10 @@ def test_standard_errors_weigh_rows_for_the_method_and_the_choice() -> None:
     columns = np.column_stack([np.ones(200), x]) / sigma[:, None]
     wanted = np.sqrt(np.diag(np.linalg.inv(columns.T @ columns)))
     assert sorted(errors) == pytest.approx(sorted(wanted), rel=1e-4)
+    fit = np.linalg.lstsq(columns, y / sigma)[0]
+    assert plain.record_.weighted is None
+    assert weighed.record_.weighted is not None
+    assert weighed.record_.weighted.chi2 == pytest.approx(np.mean((columns @ fit - y / sigma) ** 2))
     with pytest.raises(UsageError, match="not a positive number"):
         plain.fit(x[:, None], y, sigma=0.0)
     with pytest.raises(UsageError, match="sigma has the shape"):
@@ -340,6 +346,15 @@ def test_a_file_is_fitted_by_what_is_typed(
     shown = capsys.readouterr().out
     assert "by likelihood (the guess)" in shown
     assert "y = 2.5" in shown or "y = 2.49" in shown
+    best, _ = curve_fit(lambda x, a, b, c: a * np.exp(-b * x) + c, x, y, [2, 1, 0], sigma)
+    off = (best[0] * np.exp(-best[1] * x) + best[2] - y) / sigma
+    mean = np.average(y, weights=1 / sigma**2)
+    [(_, record)] = read_folder(tmp_path / "results")
+    scores = record.weighted
+    assert scores is not None
+    assert scores.chi2 == pytest.approx(np.mean(off**2), rel=1e-6)
+    assert scores.r2 == pytest.approx(1 - np.sum(off**2) / np.sum(((y - mean) / sigma) ** 2))
+    assert f"chi-square per value {scores.chi2:.4g} (60 values)" in shown
     assert main([*typed, "--sigma", "er"]) == 2
     assert "Did you mean err" in capsys.readouterr().err
     assert main([*typed, "--degree", "2"]) == 2
