@@ -490,6 +490,13 @@ class DockerWorker(Worker):
         with suppress(*UNREACHABLE), self._calls:
             self._client.kill(self._id, signal=name)
 
+    def _awaited(self, event: str) -> list[dict[str, Any]]:
+        """Ask the engine until it knows of an event, for a while."""
+        end = time.monotonic() + _NEWS_SECONDS
+        while not (known := self._news(event)) and time.monotonic() < end:
+            time.sleep(0.02)
+        return known
+
     def _news(self, event: str) -> list[dict[str, Any]]:
         """Ask the engine what has happened to the container since the job began."""
         try:
@@ -541,17 +548,15 @@ class DockerWorker(Worker):
                 self._client.ping()
         except UNREACHABLE:
             return WorkerGoneError("the Docker engine does not answer any more", lost=True)
-        end = time.monotonic() + _NEWS_SECONDS
-        while not (died := self._news("die")) and time.monotonic() < end:
-            time.sleep(0.02)
-        if not died:
+        if not (died := self._awaited("die")):
             return WorkerGoneError("the worker's container was lost", lost=True)
         said = died[-1]["Actor"]["Attributes"]
         code = int(said.get("exitCode") or said.get("containerExitCode") or "0")
         if code > 128:  # noqa: PLR2004 - as a shell gives a signal
             code = 128 - code
         # Only who asks the engine to kill it leaves this: neither the job nor the kernel does.
-        if code == -signal.SIGKILL and not self._interrupted and self._news("kill"):
+        # The engine writes it down after the signal, so that the death may be known before.
+        if code == -signal.SIGKILL and not self._interrupted and self._awaited("kill"):
             return WorkerGoneError("the worker's container was killed from outside", lost=True)
         return WorkerGoneError(f"the worker ended with exit status {code}", code)
 

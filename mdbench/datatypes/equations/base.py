@@ -481,7 +481,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         if task.evidence is not None:
             first = candidate.target
             places = range(len(read)) if first is None else (first,)
-            losses = np.array(list(self._losses(task, read, task.evidence, places)))
+            losses = np.array(list(self._losses(task, read, task.evidence, places, exact=False)))
             value = task.evidence.preference(losses, places, read)
             return ScoredCandidate(candidate, float(np.mean(losses)), complexity, value)
         if self.compares_equations(task) or candidate.predictions is None:
@@ -512,11 +512,14 @@ class EquationType(DataType[D, EquationTask[D]]):
         equations: Sequence[Equation],
         evidence: Evidence,
         targets: Iterable[int],
+        *,
+        exact: bool = True,
     ) -> Iterator[float]:
+        """Return losses; those that are not exact share terms, and differ in the last digits."""
         known = _LOSSES.setdefault(evidence, {})  # a grid proposes an equation again and again
         for equation, target in zip(equations, targets, strict=True):
-            loss = known.get((equation.text, target))
-            if loss is None:
+            loss = known.get((equation.text, target, exact))
+            if loss is None and not exact:
                 loss = _loss_from_terms(equation, target, evidence)
             if loss is None:
                 values = self.candidate_values(task, equation, evidence.columns)
@@ -526,7 +529,7 @@ class EquationType(DataType[D, EquationTask[D]]):
                 if not math.isfinite(loss):
                     raise AnswerError("its error is not finite")
             if len(known) < _MOST_LOSSES and len(equation.text) <= _LONGEST_KNOWN:
-                known[equation.text, target] = loss
+                known[equation.text, target, exact] = loss
             yield loss
 
 
@@ -583,7 +586,7 @@ _LARGEST = 1e100
 _TERMS: WeakKeyDictionary[Evidence, dict[tuple[str, int], tuple[Array, float]]] = (
     WeakKeyDictionary()
 )
-_LOSSES: WeakKeyDictionary[Evidence, dict[tuple[str, int], float]] = WeakKeyDictionary()
+_LOSSES: WeakKeyDictionary[Evidence, dict[tuple[str, int, bool], float]] = WeakKeyDictionary()
 
 
 _parse_short = lru_cache(maxsize=1_000)(parse)
