@@ -192,10 +192,7 @@ def nests(u: Array, plain: Sequence[str] | None = None) -> list[list[Summand]]:
             under = _product([Multiplicand(f"1/u{i}", FUNCTION, _reciprocal(i))])
             found.append([*linear, under, *(product_of(one, under) for one in above)])
     if dim > 1:
-        powers = [
-            monomial([p * int(i == j) for j in range(dim)]) for i in range(dim) for p in (2, 3)
-        ]
-        found.append([*linear, *powers, *differences(u, plain)])
+        found.append([*linear, *_squares_and_cubes(dim), *differences(u, plain)])
     return [[term for term in nest if _usable(term, u)] for nest in found]
 
 
@@ -217,7 +214,7 @@ def groups(
     dim = u.shape[1]
     plain = plain or ("all",) * dim
     linear, squares = monomials(dim, 1), monomials(dim, 2)
-    powers = [monomial([p * int(i == j) for j in range(dim)]) for i in range(dim) for p in (2, 3)]
+    powers = _squares_and_cubes(dim)
     alone = [*powers, *map(_alone, _functions(u, plain))]
     alone = [term for term in alone if _usable(term, u)]
     pairs = [*differences(u, plain, products=False), *map(_alone, _differences(plain))]
@@ -250,6 +247,11 @@ def monomials(dim: int, degree: int) -> list[Summand]:
         key=lambda e: (sum(e), e),
     )
     return [monomial(each) for each in exponents]
+
+
+def _squares_and_cubes(dim: int) -> list[Summand]:
+    """List the second and third power of each state by itself."""
+    return [monomial([p * int(i == j) for j in range(dim)]) for i in range(dim) for p in (2, 3)]
 
 
 def monomial(exponents: Sequence[int]) -> Summand:

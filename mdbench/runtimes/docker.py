@@ -84,7 +84,7 @@ _STOP_SECONDS = 1.0
 _SEEK_SECONDS = 0.2
 """Seconds between two looks for a worker's process, which is not there at once."""
 _NEWS_SECONDS = 0.5
-"""Seconds that the engine may take to report that memory ran out."""
+"""Seconds that the engine may take to report an event, such as that memory ran out."""
 _CHECK_SECONDS = 1.0
 """Seconds between two checks of a worker that reads nothing."""
 _STDERR = 2
@@ -394,17 +394,11 @@ class DockerWorker(Worker):
             return self._watchdog.breach
         if self._limits.memory_mb is None:
             return None
-        end = time.monotonic() + _NEWS_SECONDS
-        while True:
-            if self._news("oom"):
-                # The mark stays with the container: the next job gets another one.
-                self._interrupted = True
-                return Breach(
-                    "memory", f"used more than the {self._limits.memory_mb} MiB that are allowed"
-                )
-            if time.monotonic() > end:
-                return None
-            time.sleep(0.05)
+        if not self._awaited("oom"):
+            return None
+        # The mark stays with the container: the next job gets another one.
+        self._interrupted = True
+        return Breach("memory", f"used more than the {self._limits.memory_mb} MiB that are allowed")
 
     def interrupt(self) -> None:
         self._interrupted = True
