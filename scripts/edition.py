@@ -322,9 +322,7 @@ def main(arguments: list[str] | None = None) -> int:
         workspace = Workspace.find()
         of_part = f"-{number}-of-{parts}" * (parts > 1)
         folder = asked.result_dir or workspace.root / "results" / f"{name}{of_part}"
-        edition = Edition(
-            Study.read(asked.study), name, folder, workspace, asked.part, asked.first
-        )
+        edition = Edition(Study.read(asked.study), name, folder, workspace, asked.part, asked.first)
         if asked.check:
             if runs := runs_of(name):
                 return check(runs, workspace)

@@ -15,6 +15,7 @@ from reporting import result
 from mdbench.errors import UnavailableError
 from mdbench.records import Record
 from mdbench.runs.spec import JobSpec
+from mdbench.runs.study import Study
 
 if TYPE_CHECKING:
     from mdbench.methods import Method
@@ -129,6 +130,28 @@ def test_parts_have_each_case_once_and_one_bundle(bundles: Path, capsys: Output)
     assert edition.main(["pieces.toml", "--pieces", "1"]) == 0
     assert "ode: 0 of 8 jobs left" in capsys.readouterr().out
     assert len(read_bundle(bundles, "pieces")) == 8
+
+
+def test_data_types_that_come_first_are_whole_before_others(command_line: Workspace) -> None:
+    add_method(command_line, "zero")
+    grid = '[[grid]]\nalgorithm = "zero"\ndata_type = "{}"\ndataset = {}\nwork = 5\n'
+    texts = [
+        grid.format("ode", '["rc-circuit", "overdamped-bead"]'),
+        grid.format("surface", '["PMOS4", "PMOS9"]'),
+        grid.format("srsd", '["feynman-i.12.1", "feynman-i.29.4"]'),
+    ]
+    Path("types.toml").write_text("schema = 1\n" + "".join(texts), encoding="utf-8")
+    made = edition.Edition(Study.read(Path("types.toml")), "types", Path("r"), command_line)
+    plain = made.plan().jobs
+    made.first = ("srsd", "ode")
+    sorted_jobs = made.plan().jobs
+    assert [job.data_type for job in sorted_jobs] == ["srsd"] * 2 + ["ode"] * 2 + ["surface"] * 2
+    assert {*sorted_jobs} == {*plain}
+    made.part = (1, 2)
+    halves = [{*made.plan().jobs}]
+    made.first = ()
+    halves.append({*made.plan().jobs})
+    assert halves[0] == halves[1], "a part has the same cases in every order"
 
 
 def test_it_goes_on_where_only_the_bundle_is_left(bundles: Path, capsys: Output) -> None:
