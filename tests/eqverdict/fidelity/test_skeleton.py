@@ -12,10 +12,11 @@ import pytest
 from sweeps import sampled
 
 from eqverdict.fidelity.compare import Verdict, compare
-from eqverdict.fidelity.parametric import ParametricExpression, parametrize
+from eqverdict.fidelity.parametric import parametrize
 from eqverdict.fidelity.parametric_fit import fit_parametric
 from eqverdict.fidelity.skeleton import same_skeleton
 from eqverdict.grammar import read
+from eqverdict.interval_eval import TracedTree
 
 NAMES = ("x", "y", "z")
 

@@ -609,7 +609,7 @@ def test_a_signature_that_is_not_as_it_is_made_chooses_no_sample(
     }
     for name, forged in verified.items():
         # That it verifies depends on the release of OpenSSH, and must not matter.
-        with pytest.raises(RecordsError, match="as ssh-keygen makes it|is damaged"):
+        with pytest.raises(RecordsError, match=r"as ssh-keygen makes it|is damaged"):
             salt_of(forged)
         assert forged != true, name
     for refused in (content[:-1], content + b"\0"):
