@@ -9,9 +9,11 @@ the functions here, and take thirty times as long.)
 from __future__ import annotations
 
 import math
+import operator
 import threading
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flint import arb, ctx, fmpq
@@ -29,7 +31,7 @@ from eqverdict.tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 DIGITS = 160
 """Digits that equations are evaluated with where double precision shows no difference."""
@@ -108,6 +110,91 @@ def ball_value(node: Node, point: Mapping[str, Any]) -> Any:
         case Call():
             arguments = [ball_value(argument, point) for argument in node.arguments]
             return ball_call(ALIASES.get(node.function, node.function), *arguments)
+
+
+class TracedTree:
+    """A tree as a list of steps, of which only those are done again whose inputs have changed.
+
+    The values are those of `ball_value`, to the bit.
+
+    Parameters
+    ----------
+    tree
+        The tree.
+    moving
+        The names of variables that change from one evaluation to the next at a point.
+    """
+
+    def __init__(self, tree: Node, moving: Sequence[str]) -> None:
+        self._steps: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
+        self._variables: list[tuple[int, str]] = []
+        self._last = self._add(tree)
+        slots = [{i for i, known in self._variables if known == name} for name in moving]
+        self._after = [self._dependents(changed) for changed in slots]
+        self._all_after = self._dependents(set().union(*slots))
+        self._slots = slots
+
+    def start(self, point: Mapping[str, Any]) -> list[Any]:
+        """Return the values of all steps at a point that has all variables."""
+        values: list[Any] = []
+        names = dict(self._variables)
+        for i, (function, inputs) in enumerate(self._steps):
+            known = i in names
+            values.append(point[names[i]] if known else function(*[values[k] for k in inputs]))
+        return values
+
+    def move(self, values: list[Any], numbers: Sequence[Any]) -> Any:
+        """Give all moving variables other values, and the steps with them; return the tree's."""
+        for slots, number in zip(self._slots, numbers, strict=True):
+            for i in slots:
+                values[i] = number
+        return self._again(values, self._all_after)
+
+    def moved_by(self, values: list[Any], k: int, number: Any) -> Any:
+        """Return the value with another number for one moving variable; values stay as they are."""
+        other = values.copy()
+        for i in self._slots[k]:
+            other[i] = number
+        return self._again(other, self._after[k])
+
+    def _again(self, values: list[Any], steps: Iterable[int]) -> Any:
+        for i in steps:
+            function, inputs = self._steps[i]
+            values[i] = function(*[values[k] for k in inputs])
+        return values[self._last]
+
+    def _dependents(self, changed: set[int]) -> list[int]:
+        steps: list[int] = []
+        reached = set(changed)
+        for i, (_, inputs) in enumerate(self._steps):
+            if reached.intersection(inputs):
+                reached.add(i)
+                steps.append(i)
+        return steps
+
+    def _step(self, function: Callable[..., Any], *inputs: int) -> int:
+        self._steps.append((function, inputs))
+        return len(self._steps) - 1
+
+    def _add(self, node: Node) -> int:
+        match node:
+            case Variable():
+                i = self._step(_real)
+                self._variables.append((i, node.name))
+                return i
+            case Chain():
+                i = self._add(node.first)
+                for symbol, operand in node.rest:
+                    i = self._step(OPERATORS[symbol], i, self._add(operand))
+                return self._step(_real, i)
+            case Negation():
+                return self._step(operator.neg, self._add(node.operand))
+            case Power():
+                return self._step(ball_pow, self._add(node.base), self._add(node.exponent))
+            case Call():
+                function = partial(ball_call, ALIASES.get(node.function, node.function))
+                return self._step(function, *map(self._add, node.arguments))
+        return self._step(partial(ball_value, node, {}))
 
 
 def ball_pow(base: Any, exponent: Any) -> Any:

@@ -35,6 +35,7 @@ from eqverdict.fidelity.parametric_fit import fit_parametric
 from eqverdict.fidelity.verdict import PRINTED, TOLERANCE
 from eqverdict.interval_eval import (
     DIGITS,
+    TracedTree,
     ball_value,
     exact_ball,
     known_value,
@@ -42,7 +43,7 @@ from eqverdict.interval_eval import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -353,23 +354,25 @@ def _polished(
 ) -> tuple[float, list[Any]]:
     """Take steps as long as each leaves a share of the largest error; give it and the constants."""
     names = list(columns)
+    tree = TracedTree(equation.tree, [f"#{k}" for k in range(len(constants))])
     with precision(DIGITS):
         exact = [exact_ball(float(c)) for c in constants]
         sizes = [abs(each).mid() if each != 0 else exact_ball(1.0) for each in wanted]
+        own = {f"#{k}": c for k, c in enumerate(exact)}
         points = [
-            exact_point(dict(zip(names, map(float, row), strict=True)))
+            tree.start(exact_point(dict(zip(names, map(float, row), strict=True))) | own)
             for row in zip(*columns.values(), strict=True)
         ]
 
-        def errors(tried: Sequence[Any]) -> list[Any]:
+        def errors(values: Iterable[Any]) -> list[Any]:
             return [
-                ((target - equation.precise(point, tried)) / size).mid()
-                for target, point, size in zip(wanted, points, sizes, strict=True)
+                ((target - value) / size).mid()
+                for target, value, size in zip(wanted, values, sizes, strict=True)
             ]
 
         best, worst = exact, np.inf
         for _ in range(_POLISHING):
-            now = errors(exact)
+            now = errors(tree.move(point, exact) for point in points)
             error = max(float(abs(each)) for each in now)
             if not all(math.isfinite(float(each)) for each in now):
                 return worst, best  # what doubles round to a value may have none
@@ -380,9 +383,10 @@ def _polished(
             steps = [abs(exact[k]) * exact_ball(_TINY) or exact_ball(_TINY) for k in free]
             columns_of = []
             for k, step in zip(free, steps, strict=True):
-                ahead = [*exact[:k], (exact[k] + step).mid(), *exact[k + 1 :]]
+                number = (exact[k] + step).mid()
+                ahead = errors(tree.moved_by(point, k, number) for point in points)
                 columns_of.append(
-                    [(b - a) / exact_ball(_TINY) for a, b in zip(errors(ahead), now, strict=True)]
+                    [(b - a) / exact_ball(_TINY) for a, b in zip(ahead, now, strict=True)]
                 )
             if not free:
                 break

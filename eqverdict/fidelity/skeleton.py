@@ -91,10 +91,13 @@ def same_skeleton(
         return None
     columns = {name: column[usable] for name, column in values.columns.items()}
     wanted = values.true_values[usable]
+    fits: set[bytes] = set()
     for start in _starts(answer, parametrize(values.truth, named=True).start):
         fit = fit_parametric(answer, columns, wanted, start, list(range(len(start))))
-        if fit is not None and _holds(answer, fit, values, columns):
-            return True
+        if fit is not None and fit.tobytes() not in fits:
+            fits.add(fit.tobytes())
+            if _holds(answer, fit, values, columns):
+                return True
         if fit is None and answer.is_linear:
             break  # from nowhere else there is one
     # Where too much cancels for double precision, nothing can be fitted.

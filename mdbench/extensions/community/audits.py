@@ -127,13 +127,16 @@ class Sample:
         ]
 
 
-def job_of(record: Record, *versions: str) -> str:
+def job_of(record: Record, *versions: str, limits: bool = True) -> str:
     """Return what names the job of a record, whatever else stands in its key.
 
     Parameters
     ----------
     versions
         Parts of the key that tell versions of a method apart: none for any of them.
+    limits
+        Whether jobs with another limit are others, where it is not the limit that they are
+        compared by: that of time where there is one of work, of memory, processes and output.
 
     Raises
     ------
@@ -141,7 +144,11 @@ def job_of(record: Record, *versions: str) -> str:
         If the record does not have all that it takes to run the job.
     """
     parts = {part: record.key_parts.get(part, "") for part in versions}
-    return key_of(parts | JobSpec.of(record).key_parts() | {"algorithm": record.algorithm})
+    parts |= JobSpec.of(record).key_parts() | {"algorithm": record.algorithm}
+    if not limits:
+        incidental = ("memory_mb", "processes", "output_mb", *["timeout_s"] * ("work_s" in parts))
+        parts = {name: part for name, part in parts.items() if name not in incidental}
+    return key_of(parts)
 
 
 VERSION: Final = ("adapter", "environment")
@@ -186,6 +193,18 @@ def outcome_of(before: Record, job: RerunJob, after: Record) -> tuple[Outcome, s
     if not job.repeatable or agreed.sameness is Agreement.CHAOTIC:
         return "undecided", "the method's answers differ from run to run"
     return ("undecided", "the job was ended by its limit") if ended else ("different", _OTHER)
+
+
+def is_evidence(rerun: Record, record: Record) -> bool:
+    """Return whether a job that was run again says something of a record with other limits.
+
+    It does where neither met a limit: then no limit has made the answer.
+    """
+    if rerun.budget == record.budget:
+        return True
+    unlimited = rerun.answered and not rerun.cut_off and record.answered
+    in_time = (rerun.measured.wall_s or 0.0) < _HALF * (record.budget.timeout_s or math.inf)
+    return unlimited and (in_time or not record.cut_off)
 
 
 def _share_used(record: Record) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mdbench.errors import counted
-from mdbench.extensions.community.audits import ENOUGH, VERSION, job_of, outcome_of
+from mdbench.extensions.community.audits import ENOUGH, VERSION, is_evidence, job_of, outcome_of
 from mdbench.extensions.community.checks import Trust
 from mdbench.records import Measured
 
@@ -70,7 +70,7 @@ class Evidence:
             before = {verdict.key: verdict.record for verdict in checked.audited.verdicts}
             for job, verdict in zip(checked.audit.jobs, checked.verdicts, strict=True):
                 rerun = _Rerun(job, verdict, checked.signer)
-                self._reruns[job_of(before[job.key], *VERSION)].append(rerun)
+                self._reruns[_job(before[job.key])].append(rerun)
 
     def judge(self, submission: Submission) -> list[JudgedRecord]:
         """Return the records of a bundle as they count.
@@ -100,9 +100,10 @@ class Evidence:
         if verdict.trust is Trust.CLAIMED:
             return without_times
         outcomes: dict[Outcome, list[tuple[_Rerun, str]]] = defaultdict(list)
-        for rerun in self._reruns.get(job_of(record, *VERSION), ()):
-            if rerun.verdict.trust is not Trust.CLAIMED:
-                outcome, why = outcome_of(record, rerun.job, rerun.verdict.record)
+        for rerun in self._reruns.get(_job(record), ()):
+            after = rerun.verdict.record
+            if rerun.verdict.trust is not Trust.CLAIMED and is_evidence(after, record):
+                outcome, why = outcome_of(record, rerun.job, after)
                 outcomes[outcome].append((rerun, why))
         if outcomes["equal"] and outcomes["different"]:
             return replace(without_times, reason="auditors have different results of it")
@@ -116,6 +117,10 @@ class Evidence:
         for rerun, why in outcomes["undecided"]:
             return replace(without_times, reason=f"run again by {rerun.auditor}, undecided: {why}")
         return without_times
+
+
+def _job(record: Record) -> str:
+    return job_of(record, *VERSION, limits=False)
 
 
 def share_run_again(judged: Sequence[JudgedRecord]) -> str:

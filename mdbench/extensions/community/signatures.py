@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 NAMESPACE: Final = "mdbench-registry"
 """What a signature is for, so that one made for another purpose is none (``ssh-keygen -n``)."""
 _DETERMINISTIC: Final = b"ssh-ed25519"
-"""The kind of key that has one signature of a text, so that whoever signs cannot choose it."""
+"""The kind of key by which ``ssh-keygen`` makes one signature of a text."""
+_SSHSIG: Final = b"SSHSIG\0\0\0\1"
+_HASH: Final = b"sha512"
+"""By which the text is hashed, unless ``ssh-keygen`` is asked for another one."""
+_LENGTH: Final = 83
+"""Bytes of a signature with the name of its kind."""
+_ORDER: Final = 2**252 + 27742317777372353535851937790883648493
+"""The order of the curve's base point (RFC 8032, 5.1): to add it to a signature's second half gives
+another signature that some verify."""
 
 
 def sign(path: Path, key: Path) -> Path:
@@ -99,24 +107,38 @@ def signer_of_file(path: Path, signers: Path) -> str:
 def salt_of(signature: str) -> str:
     """Return the salt that follows from a signature by an Ed25519 key: SHA-256 of its last bytes.
 
-    Such a key has one signature of a text.  Nobody else can know it before, and whoever has the key
-    cannot choose it.
+    Nobody without the key can know it before, and ``ssh-keygen`` makes one signature of a text.
 
     Raises
     ------
     RecordsError
-        If it is no signature, or one of another kind of key.
+        If it is no signature, one of another kind of key, or not as ``ssh-keygen`` makes it.
     """
     hint = "Make a key of this kind: ssh-keygen -t ed25519"
     lines = [line for line in signature.splitlines() if not line.startswith("-----")]
     try:
         content = base64.b64decode("".join(lines), validate=True)
+        public_key, _, reserved, hashed_by, made = _fields(content.removeprefix(_SSHSIG))
     except (binascii.Error, ValueError):
         raise RecordsError("A signature is damaged.", hint) from None
-    # SSHSIG, a version, the length of the public key, the length of its kind, its kind.
-    if content[:6] != b"SSHSIG" or content[18 : 18 + len(_DETERMINISTIC)] != _DETERMINISTIC:
+    if not public_key[4:].startswith(_DETERMINISTIC):
         raise RecordsError("Audits are signed by Ed25519 keys, and this key is another.", hint)
-    return hashlib.sha256(content[-64:]).hexdigest()
+    usual = hashed_by == _HASH and not reserved and len(made) == _LENGTH
+    if not (usual and int.from_bytes(made[-32:], "little") < _ORDER):
+        raise RecordsError("A signature is not as ssh-keygen makes it.", hint)
+    return hashlib.sha256(made[-64:]).hexdigest()
+
+
+def _fields(content: bytes) -> list[bytes]:
+    """Part what follows the version of a signature, or what follows no version; nothing is left."""
+    fields, at = [], 0
+    while at < len(content):
+        end = at + 4 + int.from_bytes(content[at : at + 4], "big")
+        if end > len(content):
+            raise ValueError("cut short")
+        fields.append(content[at + 4 : end])
+        at = end
+    return fields
 
 
 def _ssh_keygen(*arguments: str, content: bytes = b"") -> subprocess.CompletedProcess[str]:

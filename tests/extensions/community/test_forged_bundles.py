@@ -6,6 +6,8 @@ are those of the answers, archives list what they hold.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import shutil
 import subprocess
@@ -24,7 +26,13 @@ from mdbench.extensions.community.audits import Audit, draw_text, read_audit, wr
 from mdbench.extensions.community.board import make_site, rows_of
 from mdbench.extensions.community.checks import Trust
 from mdbench.extensions.community.evidence import Evidence, JudgedRecord
-from mdbench.extensions.community.signatures import salt_of, sign, signature_of
+from mdbench.extensions.community.signatures import (
+    NAMESPACE,
+    salt_of,
+    sign,
+    signature_of,
+    signer_of,
+)
 from mdbench.extensions.community.store import Registry, Submission
 from mdbench.records import Record, RecordStore, key_of
 from mdbench.reports.bundle import sha256_of, write_bundle
@@ -184,6 +192,12 @@ def with_parts(record: Record, **parts: str) -> Record:
     return changed(record, **values)
 
 
+def with_limit(record: Record, **limits: int) -> Record:
+    """Change limits of a job, and its key with them."""
+    stated = {f"budget__{name}": number for name, number in limits.items()}
+    return with_parts(changed(record, **stated), **{n: str(v) for n, v in limits.items()})
+
+
 def lying(record: Record) -> Record:
     """Return a record with the smallest of scores, and no curve that contradicts it."""
     metrics = record.metrics | {"nmse": 1e-20}
@@ -304,7 +318,7 @@ def test_a_reference_stays_one_whatever_its_records_state(scene: Scene) -> None:
 
 
 def test_a_forgery_that_was_found_stays_found_under_any_title(scene: Scene) -> None:
-    """Forgeries 11 to 15: packed again, with another key, with other digits, with one true job."""
+    """Forgeries 11 to 15: packed again, with another key, other digits, limits, one true job."""
     workspace = scene.workspace
     forged = [stolen(one, workspace) for one in scene.mean]
     scene.submit(forged, "first")
@@ -322,6 +336,14 @@ def test_a_forgery_that_was_found_stays_found_under_any_title(scene: Scene) -> N
         ],
         "limit": [changed(one, status="partial", reason="late") for one in forged],
         "asks": [changed(one, llm={"budget": {}}) for one in forged],
+        "memory": [with_limit(one, memory_mb=9999) for one in forged],
+        "time": [with_limit(one, timeout_s=99999) for one in forged],
+        "processes": [with_limit(one, processes=999) for one in forged],
+        "output": [with_limit(one, output_mb=9999) for one in forged],
+        "late": [
+            changed(with_limit(one, memory_mb=9999), status="partial", reason="late")
+            for one in forged
+        ],
     }
     for name, records in again.items():
         scene.submit(records, name)
@@ -556,6 +578,81 @@ def test_a_key_that_can_sign_one_text_in_many_ways_chooses_no_sample(
     assert "Ed25519" in capsys.readouterr().err
     line = ["registry", "audit", "honest.zip", "--sign", "alice", "--salt", "mine"]
     assert main(line) == Exit.ERROR
+
+
+def test_a_signature_that_is_not_as_it_is_made_chooses_no_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forgeries 83 to 87: what ssh-keygen verifies, too, and what would give another salt."""
+    monkeypatch.chdir(tmp_path)
+    make_key("alice")
+    text, signers = b"mdbench audit", Path("allowed_signers")
+    public = Path("alice.pub").read_text(encoding="utf-8")
+    signers.write_text(f"alice@lab {public}", encoding="utf-8")
+    true = signature_of(text, Path("alice"))
+    assert salt_of(true) == salt_of(signature_of(text, Path("alice")))
+    lines = [line for line in true.splitlines() if not line.startswith("-----")]
+    content = base64.b64decode("".join(lines))
+
+    def armoured(changed: bytes) -> str:
+        inside = base64.b64encode(changed).decode()
+        return f"-----BEGIN SSH SIGNATURE-----\n{inside}\n-----END SSH SIGNATURE-----\n"
+
+    line = ["ssh-keygen", "-Y", "sign", "-f", "alice", "-n", NAMESPACE, "-O", "hashalg=sha256"]
+    by_sha256 = subprocess.run(line, input=text, capture_output=True, check=True).stdout.decode()
+    order = 2**252 + 27742317777372353535851937790883648493
+    second = int.from_bytes(content[-32:], "little") + order
+    verified = {
+        "more text behind it": true + base64.b64encode(bytes(66)).decode() + "\n",
+        "by another hash": by_sha256,
+        "the same to the curve": armoured(content[:-32] + second.to_bytes(32, "little")),
+    }
+    for name, forged in verified.items():
+        # That it verifies depends on the release of OpenSSH, and must not matter.
+        with pytest.raises(RecordsError, match=r"as ssh-keygen makes it|is damaged"):
+            salt_of(forged)
+        assert forged != true, name
+    for refused in (content[:-1], content + b"\0"):
+        with pytest.raises(RecordsError):
+            signer_of(text, armoured(refused), signers)
+        with pytest.raises(RecordsError):
+            salt_of(armoured(refused))
+    # A signature for another purpose is nobody's.
+    line = ["ssh-keygen", "-Y", "sign", "-f", "alice", "-n", "file"]
+    of_file = subprocess.run(line, input=text, capture_output=True, check=True).stdout.decode()
+    with pytest.raises(RecordsError, match="of nobody"):
+        signer_of(text, of_file, signers)
+
+
+def test_names_and_words_of_others_are_text(scene: Scene) -> None:
+    """Forgeries 88 to 91: markup, a name that looks like another, a signature of another file."""
+    markup = "<script>alert(1)</script>"
+    for name in (markup, "m\u0435an"):  # the second has a Cyrillic letter
+        with pytest.raises(ValueError, match="algorithm"):
+            changed(scene.mean[0], algorithm=name)
+    machine = {"cpu": markup, "cores": 1, "memory_mb": 1, "os": markup}
+    stated = {"algorithm": "mean.", "provenance__machine": machine, "reason": markup}
+    records = [with_parts(changed(one, **stated), adapter="1" * 64) for one in scene.mean]
+    out = bundle_of(records, "named")
+    folder = Path("of-named")
+    write_bundle([folder], out, methods={}, title=markup)
+    scene.registry.submit(out, n_jobs=1)
+    assert main(["registry", "board", "registry", "--out", "site"]) == Exit.DONE
+    for page in Path("site").glob("*.html"):
+        assert markup not in page.read_text(encoding="utf-8"), page
+    names = {name.partition(" @")[0] for name in scene.rows()}
+    assert names == {"mean. [unknown folder 11111111]"}
+    # The signature of one withdrawal next to another one.
+    honest, other = scene.submit(scene.mean, "honest"), scene.submit(scene.other, "other")
+    line = ["registry", "withdraw", other.name, "registry", "--reason", "x", "--sign", "alice"]
+    assert main([*line, "--out", "true.json"]) == Exit.DONE
+    (signature,) = Path("registry/withdrawals").glob("*.sig")
+    text = Path("true.json").read_text(encoding="utf-8").replace(other.sha256, honest.sha256)
+    name = hashlib.sha256(text.encode()).hexdigest()
+    Path(f"registry/withdrawals/{name}.json").write_text(text, encoding="utf-8")
+    shutil.copy(signature, f"registry/withdrawals/{name}.json.sig")
+    assert scene.trusts("honest") == [Trust.RESCORED] * 3
+    assert scene.trusts("other") == [Trust.CLAIMED] * 3
 
 
 def test_verdicts_in_a_registry_are_nobodys_word(scene: Scene) -> None:
