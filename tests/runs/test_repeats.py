@@ -222,9 +222,7 @@ def test_plans_say_so(workspace: Workspace) -> None:
     assert (cost.jobs, cost.done, cost.to_run, cost.repeated) == (3, 3, 0, 0)
 
 
-def test_plans_make_only_data_that_reasons_need(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plans_make_only_data_that_reasons_need(workspace: Workspace) -> None:
     made: list[tuple[float | None, int]] = []
 
     class Watched(Catalog):
