@@ -181,9 +181,9 @@ def resolve_for_reasons(
         with_data=lambda job: job.dataset_path is not None or bool(past[job.results]),
     )
     questions = [_question_without_data(one) for one in jobs]
-    counts = Counter(question for question in questions if question is not None)
+    counts = Counter(questions)
     resolved = [
-        one.with_dataset(plan.catalog.info(one.job)) if counts[question] > 1 else one
+        one.with_dataset(plan.catalog.info(one.job)) if question and counts[question] > 1 else one
         for one, question in zip(jobs, questions, strict=True)
     ]
     plan.catalog.save()
