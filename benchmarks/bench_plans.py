@@ -5,6 +5,11 @@ The records are copies of one real record with the keys of the plan's jobs.  Usa
     .venv/bin/python benchmarks/bench_plans.py [METHODS [SEEDS]]
 
 METHODS x 63 systems x 5 noise levels x SEEDS jobs; the default is 10 x 16, which is 50,400.
+
+    .venv/bin/python benchmarks/bench_plans.py edition
+
+plans the 36,663 jobs of edition 1 where nothing was made before, and prints CPU seconds, and their
+ratio to the yardstick of `versions.py`.
 """
 
 from __future__ import annotations
@@ -16,11 +21,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests" / "support")]
 
 from harness import HereRuntime, Quiet, add_method, make_workspace  # noqa: E402
+from versions import HERE as HERE_VERSION  # noqa: E402
+from versions import command, cpu_s, in_turn, yardstick  # noqa: E402
 
 from mdbench.backends.local import LocalBackend  # noqa: E402
 from mdbench.runs.execute import execute  # noqa: E402
@@ -72,6 +80,19 @@ def main(methods: int = 10, seeds: int = 16) -> None:
         measure("run, all is done", ["run", *line], environment)
 
 
+def plan_edition() -> None:
+    """Plan a study whose data and fingerprints are not there, in turn with the yardstick."""
+    study = HERE.parent / "studies" / "edition-1.toml"
+
+    def planned() -> float:
+        with tempfile.TemporaryDirectory() as home:
+            environment = HERE_VERSION.environment() | {"MDBENCH_HOME": home}
+            return cpu_s(command("plan", "--study", str(study), "--json"), environment)
+
+    pairs = in_turn(planned, lambda: cpu_s(yardstick(), HERE_VERSION.environment()), 3)
+    print(f"plan of edition 1: {median(pairs.first):.1f} CPU s, {pairs.ratio:.1f} x the yardstick")
+
+
 def measure(name: str, line: list[str], environment: dict[str, str]) -> None:
     """Run a command, and print its seconds and its largest memory."""
     start = time.perf_counter()
@@ -88,4 +109,7 @@ def measure(name: str, line: list[str], environment: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if sys.argv[1:] == ["edition"]:
+        plan_edition()
+    else:
+        main(*map(int, sys.argv[1:]))

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from mdbench.datatypes.base import DataType, Source
     from mdbench.metrics.spec import MetricSpec
+    from mdbench.reports.entries import Entry
     from mdbench.reports.pictures import Draw
 
 
@@ -234,15 +235,16 @@ def html_of(
     from mdbench.reports.html import page
 
     workspace = workspace_or_none()
+    reduced: dict[int, Entry] = {}
     return page(
         results,
-        leaderboards_of(results, workspace),
+        leaderboards_of(results, workspace, reduced),
         title=title,
         places=places,
         axes=axes_of(results),
         in_progress=in_progress,
         files=files,
-        **known_of_data(results, workspace, places),
+        **known_of_data(results, workspace, places, reduced=reduced),
     )
 
 
@@ -262,10 +264,12 @@ def known_of_data(
     places: Sequence[Path],
     *,
     evaluations: int | None = None,
+    reduced: dict[int, Entry] | None = None,
 ) -> KnownOfData:
     """Return what data types and files of data say of the results.
 
-    `evaluations` limits the work of all pictures; None for that of a report's.
+    `evaluations` limits the work of all pictures; None for that of a report's.  `reduced` is as
+    for `mdbench.reports.leaderboard.boards`.
     """
     from mdbench.reports.pictures import ALL_EVALUATIONS, Pictures
 
@@ -276,7 +280,7 @@ def known_of_data(
         else None,
         "describe": _Titles(workspace) if workspace else None,
         "derivatives": {name: kind.derivative for name, kind in types_of(results).items()},
-        "categories": _categories(results, workspace) if workspace else None,
+        "categories": _categories(results, workspace, reduced) if workspace else None,
         "options": _options(results),
     }
 
@@ -291,7 +295,9 @@ def axes_of(results: Sequence[Record]) -> dict[str, Mapping[str, str]]:
     return {name: kind.axes for name, kind in types_of(results).items()}
 
 
-def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, list[Category]]:
+def _categories(
+    results: Sequence[Record], workspace: Workspace, reduced: dict[int, Entry] | None
+) -> dict[str, list[Category]]:
     """Compare methods on each category of systems, where a data type has several."""
     categories: dict[str, list[Category]] = {}
     known = _known(results, workspace)
@@ -303,7 +309,7 @@ def _categories(results: Sequence[Record], workspace: Workspace) -> dict[str, li
             Category(
                 group,
                 frozenset(one.dataset for one in part),
-                tuple(boards_of(part, known, {name: here.metrics}).values()),
+                tuple(boards_of(part, known, {name: here.metrics}, reduced).values()),
             )
             for group, part in groups.items()
         ]
@@ -394,13 +400,13 @@ def workspace_or_none() -> Workspace | None:
 
 
 def leaderboards_of(
-    results: Sequence[Record], workspace: Workspace | None
+    results: Sequence[Record], workspace: Workspace | None, reduced: dict[int, Entry] | None = None
 ) -> dict[str, Leaderboard]:
     """Compare methods on each data type and in each class of records.
 
     What methods are is taken from a workspace, if there is one.
     """
-    return boards_of(results, _known(results, workspace), metrics_of(results))
+    return boards_of(results, _known(results, workspace), metrics_of(results), reduced)
 
 
 def metrics_of(results: Sequence[Record]) -> dict[str, Sequence[MetricSpec]]:

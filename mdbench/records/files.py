@@ -328,6 +328,10 @@ def pack(path: Path, records: Iterable[Record]) -> None:
         part.unlink(missing_ok=True)
 
 
+_MOSTLY_THE_SAME = "provenance", "runtime", "budget", "judged_by", "options", "targets"
+"""Parts of records of one method that are mostly equal."""
+
+
 def read_folder(folder: Path) -> list[tuple[Path, Record]]:
     """Return all records of a folder with their files, without the candidates (``front``).
 
@@ -342,13 +346,25 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
         If a file cannot be read, or if a line is no record or one of another schema.
     """
     newest: dict[tuple[Path, str, str], tuple[Path, Record]] = {}
+    known: dict[tuple[str, str], object] = {}
     with without_garbage_collection():
         for path in results_files(folder):
             for record in read_records(path):
-                if record.front is not None:
-                    record = record.model_copy(update={"front": None})  # noqa: PLW2901
-                newest[path, *record.identity] = path, record
+                same = {"front": None} | _shared(record, known)
+                newest[path, *record.identity] = path, record.model_copy(update=same)
     return list(newest.values())
+
+
+def _shared(record: Record, known: dict[tuple[str, str], object]) -> dict[str, object]:
+    """Return values that an earlier record of the method has, too: half of what records take."""
+    values: dict[str, object] = {}
+    for name in _MOSTLY_THE_SAME:
+        value, key = getattr(record, name), (record.algorithm, name)
+        if known.get(key) == value:
+            values[name] = known[key]
+        else:
+            known[key] = value
+    return values
 
 
 @contextlib.contextmanager

@@ -356,6 +356,7 @@ def boards(
     results: Iterable[Record],
     kinds: Mapping[str, MethodFacts],
     specs: Mapping[str, Sequence[MetricSpec]],
+    reduced: dict[int, Entry] | None = None,
 ) -> dict[str, Leaderboard]:
     """Compare methods on each data type and in each class, results in the order of reports.
 
@@ -367,6 +368,8 @@ def boards(
         What is known of the methods; others are of the family ``other``.
     specs
         The metrics of each data type; those of another one are made of what its records hold.
+    reduced
+        The entries that were made of these very records before, by `id`; new ones are added.
 
     Returns
     -------
@@ -375,11 +378,12 @@ def boards(
     """
     results = sorted(results, key=report_order)
     known = specs_of(results, specs)
+    reduced = {} if reduced is None else reduced
     apart = {method for method, kind in kinds.items() if _apart(kind)}
     made_boards: dict[str, Leaderboard] = {}
     for (data_type, class_), records in by_class(results, apart).items():
         metrics = known[data_type]
-        ordered = _entries(sorted(records, key=report_order), metrics)
+        ordered = _entries(sorted(records, key=report_order), metrics, reduced)
         made = board(ordered, kinds, metrics)
         name = f"{data_type}, {class_.title}" if data_type in made_boards else data_type
         made_boards[name] = replace(
@@ -388,9 +392,14 @@ def boards(
     return made_boards
 
 
-def _entries(records: Sequence[Record], specs: Sequence[MetricSpec]) -> list[Entry]:
+def _entries(
+    records: Sequence[Record], specs: Sequence[MetricSpec], reduced: dict[int, Entry]
+) -> list[Entry]:
     """Reduce results to what is counted; what all parts of a problem have together, each has."""
-    entries = [entry(record, specs) for record in records]
+    for record in records:
+        if id(record) not in reduced:
+            reduced[id(record)] = entry(record, specs)
+    entries = [reduced[id(record)] for record in records]
     parts: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for n, part in enumerate(records):
         if part.part and part.attempted:

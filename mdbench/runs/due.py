@@ -9,6 +9,7 @@ own seed and key, and ``measured.of_seed`` names the seed that was run (`SeedRep
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from sys import intern
@@ -153,15 +154,45 @@ def goes_on(record: Record | RecordSummary) -> bool:
 def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
     """Return for each job why it will be run; an empty text or `REPEATED` where it will not be.
 
-    Nothing is run or written but datasets that are made on first use.
+    Nothing is run; datasets are made as by `resolve_for_reasons`.
 
     Raises
     ------
     DataError, MethodError, RecordsError
         If data, a method's folder or the results file cannot be used.
     """
-    for one, reason in rerun_reasons(resolve_jobs(plan, runtime), read_summaries(plan.files), plan):
+    past = read_summaries(plan.files)
+    for one, reason in rerun_reasons(resolve_for_reasons(plan, runtime, past), past, plan):
         yield one.job, reason
+
+
+def resolve_for_reasons(
+    plan: Plan, runtime: Runtime, past: Mapping[str, Sequence[RecordSummary]]
+) -> list[ResolvedJob]:
+    """Resolve the jobs of a plan for `rerun_reasons`; only data that these need are made.
+
+    These are the user's own, which may have errors; those of methods that have records, with
+    whose keys they are compared; and those of jobs of several seeds of which one may be enough.
+    That is no job whose noise or data are drawn by the seed.
+    """
+    jobs = resolve_jobs(
+        plan,
+        runtime,
+        with_data=lambda job: job.dataset_path is not None or bool(past[job.results]),
+    )
+    questions = [_question_without_data(one) for one in jobs]
+    counts = Counter(questions)
+    resolved = [
+        one.with_dataset(plan.catalog.info(one.job)) if question and counts[question] > 1 else one
+        for one, question in zip(jobs, questions, strict=True)
+    ]
+    plan.catalog.save()
+    return resolved
+
+
+def _question_without_data(job: ResolvedJob) -> str | None:
+    drawn = job.job.snr_db is not None or job.data_type.draws_data
+    return None if drawn or "dataset" in job.parts else _question(job)
 
 
 def rerun_reasons(
@@ -265,8 +296,13 @@ def question_of(job: ResolvedJob) -> str | None:
     -------
     str or None
         A hash of the parts of the key but the seed, with the data's own among them; None where
-        the seed may change the answer, as that of a method that draws numbers does.
+        the seed may change the answer, as that of a method that draws numbers does, and where
+        the data were not looked at.
     """
+    return _question(job) if "dataset" in job.parts else None
+
+
+def _question(job: ResolvedJob) -> str | None:
     spec = job.method.spec
     if spec.seedable is not False or not spec.repeatable or spec.service:
         return None

@@ -20,8 +20,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from mdbench.records import RERUN_ALWAYS, Status
-from mdbench.runs.due import REPEATED, SINCE, read_summaries, rerun_reasons
-from mdbench.runs.plan import resolve_jobs
+from mdbench.runs.due import (
+    REPEATED,
+    SINCE,
+    read_summaries,
+    rerun_reasons,
+    resolve_for_reasons,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -184,7 +189,7 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
         If data, a method's folder or a results file cannot be used.
     """
     past = read_summaries(plan.files)
-    reasons = list(rerun_reasons(resolve_jobs(plan, runtime), past, plan))
+    reasons = list(rerun_reasons(resolve_for_reasons(plan, runtime, past), past, plan))
     by_name: dict[str, list[tuple[ResolvedJob, str]]] = defaultdict(list)
     for one, why in reasons:
         by_name[one.job.results].append((one, why))

@@ -507,13 +507,17 @@ class ResolvedJob:
         return ResolvedJob(self.job, self.method, self.data_type, self.source, parts, dataset.dim)
 
 
-def resolve_job(job: JobSpec, catalog: Catalog, environment: Mapping[str, str]) -> ResolvedJob:
+def resolve_job(
+    job: JobSpec, catalog: Catalog, environment: Mapping[str, str], *, with_data: bool = True
+) -> ResolvedJob:
     """Look up what a job names, and make the parts of its key.
 
     Parameters
     ----------
     environment
         The `environment_key` of the job's method.
+    with_data
+        Without, the parts of the key on data are missing, and no dataset is made.
 
     Raises
     ------
@@ -524,7 +528,8 @@ def resolve_job(job: JobSpec, catalog: Catalog, environment: Mapping[str, str]) 
     data_type = catalog.data_type(job.data_type)
     source = catalog.source(job.data_type, job.dataset_path)
     parts = {**environment, **job.key_parts(), "view": method.spec.view}
-    return ResolvedJob(job, method, data_type, source, parts).with_dataset(catalog.info(job))
+    resolved = ResolvedJob(job, method, data_type, source, parts)
+    return resolved.with_dataset(catalog.info(job)) if with_data else resolved
 
 
 def environment_key(method: Method, runtime: Runtime) -> dict[str, str]:
@@ -551,12 +556,17 @@ def scorer_key(data_type: DataType[Any, Any], dataset: Dataset | DatasetInfo) ->
 
 
 def resolve_jobs(
-    plan: Plan, runtime: Runtime, say: Callable[[str], None] = lambda _: None
+    plan: Plan,
+    runtime: Runtime,
+    say: Callable[[str], None] = lambda _: None,
+    with_data: Callable[[JobSpec], bool] = lambda _: True,
 ) -> list[ResolvedJob]:
     """Resolve the jobs of a plan; every dataset whose fingerprint is not cached is made.
 
     Parameters
     ----------
+    with_data
+        Whether a job's data are needed, as in `resolve_job`.
     say
         Called with the reason for each file of a folder that is left out, as it cannot be used,
         while others can.
@@ -573,7 +583,8 @@ def resolve_jobs(
     of_folders = True
     for job in plan.jobs:
         try:
-            jobs.append(resolve_job(job, plan.catalog, shared[job.algorithm]))
+            environment = shared[job.algorithm]
+            jobs.append(resolve_job(job, plan.catalog, environment, with_data=with_data(job)))
         except DataError as error:
             errors.setdefault(error.message, error)
             of_folders &= job.dataset_path is not None and job.dataset_path.is_dir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,16 @@ from harness import HereRuntime, Quiet, add_method, execute
 
 from mdbench.records import RecordStore, Status
 from mdbench.reports.entries import run_conditions
-from mdbench.runs.due import REPEATED, explain
+from mdbench.runs.catalog import Catalog
+from mdbench.runs.due import REPEATED, explain, read_summaries, rerun_reasons
 from mdbench.runs.forecast import forecast
-from mdbench.runs.plan import Plan, make_plan
+from mdbench.runs.plan import Plan, make_plan, resolve_jobs
 from mdbench.runs.study import RunOptions
 
 if TYPE_CHECKING:
     from mdbench.records import Record
     from mdbench.runs.execute import Summary
+    from mdbench.runs.spec import JobSpec
     from mdbench.workspace import Workspace
 
 COUNTED = """
@@ -217,6 +220,43 @@ def test_plans_say_so(workspace: Workspace) -> None:
     assert (len(found.due), found.repeated) == (0, 0)
     (cost,) = found.costs
     assert (cost.jobs, cost.done, cost.to_run, cost.repeated) == (3, 3, 0, 0)
+
+
+def test_plans_make_only_data_that_reasons_need(workspace: Workspace) -> None:
+    made: list[tuple[float | None, int]] = []
+
+    class Watched(Catalog):
+        def load(self, job: JobSpec) -> Any:
+            made.append((job.snr_db, job.seed))
+            return super().load(job)
+
+    def reasons(asked: Plan) -> list[str]:
+        """Return those with the data of all jobs, which those of a plan have to equal."""
+        past = read_summaries(asked.files)
+        jobs = resolve_jobs(asked, HereRuntime())
+        return [reason for _, reason in rerun_reasons(jobs, past, asked)]
+
+    def planned(**changes: Any) -> list[str]:
+        made.clear()
+        asked = replace(plan(workspace, **changes), catalog=Watched(workspace))
+        return [reason for _, reason in explain(asked, HereRuntime())]
+
+    add(workspace)
+    levels = {"snr": (None, 20.0)}
+    remembered = workspace.home / "fingerprints"
+    without_records = planned(**levels)
+    assert {*made} == {(None, 0), (None, 1), (None, 2)}  # of which one may be enough
+    assert without_records == reasons(plan(workspace, **levels))
+    assert without_records.count(REPEATED) == 2
+    shutil.rmtree(remembered)
+    assert planned(seeds=(0,), **levels) == ["it has no record"] * 2
+    assert not made
+    execute(plan(workspace, seeds=(0,), **levels), HereRuntime(wrapped=False), Quiet())
+    shutil.rmtree(remembered)
+    with_records = planned(**levels)
+    assert len({*made}) == 6  # keys are compared
+    assert with_records == reasons(plan(workspace, **levels))
+    assert with_records.count("") == 2
 
 
 def test_reports_say_so(workspace: Workspace) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -25,6 +23,7 @@ from mdbench.datatypes.base import (
     Task,
     select_per_target,
 )
+from mdbench.datatypes.equations.files import write_table
 from mdbench.datatypes.equations.remarks import (
     EXPLAINED,
     Course,
@@ -34,6 +33,7 @@ from mdbench.datatypes.equations.remarks import (
     rest_note,
     scored_samples,
 )
+from mdbench.datatypes.equations.shared_terms import loss_from_terms
 from mdbench.datatypes.equations.splits import (
     check_split,
     compare_predictions,
@@ -362,7 +362,8 @@ class EquationType(DataType[D, EquationTask[D]]):
         count = len(answer.parsed)
         before = np.array(list(self._losses(task, answer.parsed, task.evidence, range(count))))
         _, test = self.errors_of(task, answer)
-        share = _share_of_test(task)
+        sizes = [part.targets.size for part in (task.refit, task.test)]
+        share = sizes[1] / sum(sizes)
         floors = task.evidence.floors
         if task.held_out is not None:
             floors = (1 - share) * floors + share * task.held_out.floors
@@ -520,7 +521,7 @@ class EquationType(DataType[D, EquationTask[D]]):
         for equation, target in zip(equations, targets, strict=True):
             loss = known.get((equation.text, target, exact))
             if loss is None and not exact:
-                loss = _loss_from_terms(equation, target, evidence)
+                loss = loss_from_terms(equation, target, evidence)
             if loss is None:
                 values = self.candidate_values(task, equation, evidence.columns)
                 _check_finite(values, "values of the equations on the data of the choice")
@@ -533,43 +534,6 @@ class EquationType(DataType[D, EquationTask[D]]):
             yield loss
 
 
-def _loss_from_terms(equation: Equation, target: int, evidence: Evidence) -> float | None:
-    """Return the loss of a sum of terms that are worked out once for all candidates.
-
-    None where it has to be worked out as a whole: there is no such sum, a value is not finite or
-    nearly so, or digits are lost.
-    """
-    terms = equation.terms if evidence.shares_terms else None
-    if terms is None:
-        return None
-    known = _TERMS.setdefault(evidence, {})
-    summaries, sizes = [], []
-    for _, monomial in terms:
-        term = known.get((monomial, target))
-        if term is None:
-            values = parse(monomial, equation.variables).evaluate(evidence.columns)
-            summary = evidence.summary(values, target)
-            term = summary, max(float(np.max(values)), -float(np.min(values)))
-            if len(known) < _MOST_TERMS:
-                known[monomial, target] = term
-        summaries.append(term[0])
-        sizes.append(term[1])
-    coefficients, largest = np.array([each for each, _ in terms]), np.array(sizes)
-    with np.errstate(all="ignore"):
-        if not float(np.abs(coefficients) @ largest) < _LARGEST:  # or NaN
-            return None
-        return evidence.loss_of_sum(coefficients, np.array(summaries), largest, target)
-
-
-def write_table(file: IO[bytes], columns: Mapping[str, Array]) -> None:
-    """Write columns as CSV, with names in the first line and all digits."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(np.column_stack([*columns.values()]).tolist())
-    file.write(text.getvalue().encode())
-
-
 def _fittest(candidates: Sequence[ScoredCandidate]) -> ScoredCandidate | None:
     """Return the fittest candidate; of equals the simplest, and of those the first."""
     return max(candidates, key=lambda one: (one.fitness, -one.complexity), default=None)
@@ -579,13 +543,6 @@ _MOST_LOSSES = 5_000
 """Losses of equations that are remembered with a job's evidence."""
 _LONGEST_KNOWN = 400
 """Characters of an equation beyond which it is read and evaluated again."""
-_MOST_TERMS = 2_000
-"""Terms that are remembered with a job's evidence, of some 24 kB each."""
-_LARGEST = 1e100
-"""Values from which on a sum is worked out as a whole, as its squares may not be finite."""
-_TERMS: WeakKeyDictionary[Evidence, dict[tuple[str, int], tuple[Array, float]]] = (
-    WeakKeyDictionary()
-)
 _LOSSES: WeakKeyDictionary[Evidence, dict[tuple[str, int, bool], float]] = WeakKeyDictionary()
 
 
@@ -604,11 +561,6 @@ def _parse_and_count(
         return read, sum(equation.complexity for equation in read)
     except EquationError as error:
         raise AnswerError(error.message) from None
-
-
-def _share_of_test(task: EquationTask[Any]) -> float:
-    before, test = (part.targets.size for part in (task.refit, task.test))
-    return test / (before + test)
 
 
 def _in_lowest_powers(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import csv
 import hashlib
+import io
 import math
 import re
 import unicodedata
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -476,3 +478,12 @@ def constants_of(path: Path, table: dict[str, Any]) -> dict[str, float]:
             )
         constants[name] = number(path, f"constants.{name}.value", entry["value"])
     return constants
+
+
+def write_table(file: IO[bytes], columns: Mapping[str, Array]) -> None:
+    """Write columns as CSV, with names in the first line and all digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(np.column_stack([*columns.values()]).tolist())
+    file.write(text.getvalue().encode())

@@ -21,10 +21,9 @@ from mdbench.datatypes.equations.base import (
     EquationAnswer,
     EquationTask,
     EquationType,
-    write_table,
 )
 from mdbench.datatypes.equations.data_checks import near_noise
-from mdbench.datatypes.equations.files import named
+from mdbench.datatypes.equations.files import named, write_table
 from mdbench.datatypes.equations.remarks import EXPLAINED, explained
 from mdbench.datatypes.equations.selection import NoisyRows
 from mdbench.datatypes.equations.splits import table_split

@@ -11,7 +11,7 @@ import pytest
 from eqverdict import parse
 from mdbench.data.field import Field, FieldColumns
 from mdbench.data.noise import add_noise
-from mdbench.datatypes.equations.base import _loss_from_terms
+from mdbench.datatypes.equations.shared_terms import loss_from_terms
 from mdbench.datatypes.pde.weak_form import WeakWindows, smoothed_field
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def test_a_loss_from_shared_terms_is_that_of_the_whole_sum(
         for _ in range(40)
     ]
     evidence, whole = held_against(field, *texts)
-    shared = [_loss_from_terms(parse(text, tuple(evidence.columns)), 0, evidence) for text in texts]
+    shared = [loss_from_terms(parse(text, tuple(evidence.columns)), 0, evidence) for text in texts]
     assert all(loss is not None for loss in shared)
     np.testing.assert_allclose(np.array(shared, float), whole, rtol=1e-9)
 
@@ -123,10 +123,10 @@ def test_where_large_terms_cancel_the_whole_sum_is_evaluated() -> None:
     evidence, _ = held_against(columns)
     names = tuple(evidence.columns)
     tiny = parse("1e12*u0 - 0.7*u0_x", names)
-    assert _loss_from_terms(tiny, 0, evidence) is not None
+    assert loss_from_terms(tiny, 0, evidence) is not None
     # A writing of 0 with large terms: rounding is no longer far below what is left.
     for size, known in ((1e-3, True), (1.0, True), (1e9, False), (1e12, False)):
         text = f"-0.7*u0_x + {size}*sin(u0)*sin(u0) + {size}*cos(u0)*cos(u0) - {size}"
-        assert (_loss_from_terms(parse(text, names), 0, evidence) is not None) is known
-    assert _loss_from_terms(parse("exp(u0)", names), 0, evidence) is None
-    assert _loss_from_terms(parse("1e99*u0^2 + 1e120*u0", names), 0, evidence) is None
+        assert (loss_from_terms(parse(text, names), 0, evidence) is not None) is known
+    assert loss_from_terms(parse("exp(u0)", names), 0, evidence) is None
+    assert loss_from_terms(parse("1e99*u0^2 + 1e120*u0", names), 0, evidence) is None
