@@ -60,6 +60,7 @@ class Law(NamedTuple):
     formula: str
     ranges: Ranges
     meanings: Mapping[str, str]
+    symbols: Mapping[str, str]
 
 
 def acceptable(formula: str, ranges: Ranges, generator: np.random.Generator) -> bool:
@@ -133,10 +134,7 @@ def _solved(problem: FormulaProblem, column: str) -> Law | None:
     y = parse(problem.law, columns).evaluate(rows)
     if not np.isfinite(y).all():
         return None
-    try:
-        answers = sympy.solve(sympy.Eq(symbols["y"], law), symbols[column], rational=True)
-    except NotImplementedError:
-        return None
+    answers = list(_isolated(law, symbols[column], symbols["y"]))
     low, high = _ends(y)
     for answer in answers:
         text = str(answer)
@@ -162,12 +160,63 @@ def _solved(problem: FormulaProblem, column: str) -> Law | None:
         return Law(
             f"solved-{problem.name.replace('_', '-')}-{names[column].strip().replace('_', '-')}",
             f"{problem.title}, solved for {names[column]}",
-            f"{problem.source}; solved by SymPy",
+            f"{problem.source}; scripts/made_laws.py",
             formula,
             ranges,
-            {new[name]: "the law's own value" if name == "y" else names[name] for name in old},
+            {new["y"]: "the law's own value"},
+            {new[name]: names.get(name, "y") for name in old},
         )
     return None
+
+
+_INVERSES = {
+    sympy.sin: (sympy.asin, lambda y: sympy.pi - sympy.asin(y)),
+    sympy.cos: (sympy.acos, lambda y: -sympy.acos(y)),
+    sympy.tan: (sympy.atan,),
+    sympy.tanh: (sympy.atanh,),
+    sympy.exp: (sympy.log,),
+    sympy.log: (sympy.exp,),
+    sympy.asin: (sympy.sin,),
+    sympy.acos: (sympy.cos,),
+}
+_MOST_DEGREE = 2
+
+
+def _isolated(law: sympy.Expr, wanted: sympy.Symbol, y: sympy.Expr) -> Iterator[sympy.Expr]:
+    """Yield what a variable may be where a law is y: by its inverses, step by step.
+
+    Where the variable stands in several terms, the numerator of law minus y has to be a polynomial
+    of the second degree in it at the most.
+    """
+    if law == wanted:
+        yield y
+        return
+    inside = [part for part in law.args if part.has(wanted)]
+    if len(inside) > 1:
+        numerator = sympy.numer(sympy.together(law - y))
+        if numerator.is_polynomial(wanted):
+            *higher, last = sympy.Poly(numerator, wanted).all_coeffs()
+            if len(higher) == 1:
+                yield sympy.simplify(-last / higher[0])
+            elif len(higher) == _MOST_DEGREE:
+                root = sympy.sqrt(sympy.factor(higher[1] ** 2 - 4 * higher[0] * last))
+                yield from ((sign * root - higher[1]) / (2 * higher[0]) for sign in (1, -1))
+        return
+    [part] = inside
+    rest = [other for other in law.args if other is not part]
+    if law.is_Add:
+        yield from _isolated(part, wanted, y - sympy.Add(*rest))
+    elif law.is_Mul:
+        yield from _isolated(part, wanted, y / sympy.Mul(*rest))
+    elif law.is_Pow and part == law.base:
+        value = y ** (1 / law.exp)
+        for sign in (1, -1):
+            yield from _isolated(part, wanted, sign * value)
+    elif law.is_Pow:
+        yield from _isolated(part, wanted, sympy.log(y) / sympy.log(law.base))
+    else:
+        for inverse in _INVERSES.get(law.func, ()):
+            yield from _isolated(part, wanted, inverse(y))
 
 
 def _ends(y: Array) -> tuple[float, float]:
@@ -255,6 +304,7 @@ def added_laws(known: Sequence[FormulaProblem]) -> Iterator[Law]:
                 formula,
                 ranges,
                 meanings,
+                {},
             )
 
 
@@ -320,7 +370,8 @@ def altered_laws(known: Sequence[FormulaProblem]) -> Iterator[Law]:
                 f"scripts/made_laws.py; the law of {field} in textbooks",
                 formula,
                 ranges,
-                dict.fromkeys(ranges, ""),
+                {},
+                {},
             )
 
 
@@ -369,8 +420,9 @@ def _variable(column: str, law: Law) -> str:
         "high": repr(high),
         "sign": '"range"' if low < 0 else '"positive"',
     }
-    if meaning := law.meanings[column]:
-        entry = {"meaning": f'"{meaning}"'} | entry
+    for key, texts in (("meaning", law.meanings), ("symbol", law.symbols)):
+        if column in texts:
+            entry = {key: f'"{texts[column]}"'} | entry
     return f"{column} = {{ {', '.join(f'{key} = {value}' for key, value in entry.items())} }}"
 
 
