@@ -1,6 +1,7 @@
 """Whether the samples of a system are those of its equations, or those of the solver.
 
-A trajectory is integrated once more with tolerances a hundred times smaller.  Where the two differ
+A trajectory is integrated once more with a relative tolerance a hundred times smaller, and an
+absolute one that hardly counts.  Where the two differ
 by more than `EXACT` of the states' deviations, the samples are the solver's.  In chaotic systems
 that is a matter of time.
 """
@@ -27,7 +28,9 @@ EXACT = 0.01
 _REFUSED = 0.1
 """The same, above which data are not made: machines differ by less than this over `EXACT`."""
 _TIGHTER, _SMALLEST = 100.0, 3e-14
-"""How much smaller the tolerances are; and the smallest relative one that LSODA takes."""
+"""How much smaller the relative tolerance is; and the smallest that LSODA takes."""
+_LOWER = 1e8
+"""How much smaller the absolute one is: a state that grows from next to nothing counts, too."""
 
 
 def errors(system: OdeSystem, number: int, u: Array) -> Array:
@@ -48,7 +51,7 @@ def errors(system: OdeSystem, number: int, u: Array) -> Array:
     """
     solver = {
         "rtol": max(system.solver["rtol"] / _TIGHTER, _SMALLEST),
-        "atol": system.solver["atol"] / _TIGHTER,
+        "atol": system.solver["atol"] / _LOWER,
         "first_step": system.solver["first_step"] / _TIGHTER,
         "min_step": 0.0,
     }
