@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from eqverdict.equation import Equation, parse
     from eqverdict.scores import Comparison, compare
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Comparison", "Equation", "__version__", "compare", "parse"]
 
 

@@ -1,7 +1,8 @@
 """Runs a study in pieces that may end at any time, and keeps its records packed; see the script.
 
 All jobs run on one core, one after the other.  A piece is the first jobs that are due of the order
-of `balanced`, so that after each piece all methods have done the same cases.  Several processes may
+of `balanced`, so that after each piece all methods have done the same cases; ``--first srsd ode``
+runs all of these data types before others, so that a suite is whole early.  Several processes may
 share a study, with ``--part 1/2`` and ``--part 2/2``: each has every second case, and a core.
 """
 
@@ -64,6 +65,8 @@ class Edition:
     part
         ``(k, n)``: of each n cases the k-th, from 1.  Others run the rest, into folders of their
         own.
+    first
+        Data types whose jobs come before those of others, in this order.
     lost
         Jobs whose environment could not be made; they are not tried again by this process.
     """
@@ -73,6 +76,7 @@ class Edition:
     result_dir: Path
     workspace: Workspace
     part: tuple[int, int] = (1, 1)
+    first: Sequence[str] = ()
     lost: set[JobSpec] = field(default_factory=set)
 
     @property
@@ -90,6 +94,8 @@ class Edition:
             case = job.data_type, job.dataset_path, job.dataset, job.snr_db, job.seed
             if cases.setdefault(case, len(cases)) % parts == number - 1:
                 jobs.append(job)
+        order = dict(zip(self.first, range(-len(self.first), 0), strict=True))
+        jobs.sort(key=lambda job: order.get(job.data_type, 0))
         return replace(plan, jobs=tuple(jobs), result_dir=self.result_dir, n_jobs=1)
 
     def records(self, plan: Plan) -> list[Record]:
@@ -294,6 +300,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--part", type=_part, default=(1, 1), metavar="K/N", help="the K-th of N processes"
     )
+    parser.add_argument(
+        "--first", nargs="+", default=(), metavar="TYPE", help="data types to run before others"
+    )
     parser.add_argument("--core", type=int, help="the core to use; default: the K-th from the end")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--left", action="store_true", help="say what is left; run nothing")
@@ -313,7 +322,9 @@ def main(arguments: list[str] | None = None) -> int:
         workspace = Workspace.find()
         of_part = f"-{number}-of-{parts}" * (parts > 1)
         folder = asked.result_dir or workspace.root / "results" / f"{name}{of_part}"
-        edition = Edition(Study.read(asked.study), name, folder, workspace, asked.part)
+        edition = Edition(
+            Study.read(asked.study), name, folder, workspace, asked.part, asked.first
+        )
         if asked.check:
             if runs := runs_of(name):
                 return check(runs, workspace)

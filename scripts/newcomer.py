@@ -70,6 +70,11 @@ class Step(NamedTuple):
     shown: str | None = None
     folder: str = "."
 
+    @property
+    def needs_engine(self) -> bool:
+        """Whether it is a command that a machine without an engine of containers refuses."""
+        return not self.name and "--runtime docker" in self.text
+
 
 def steps(text: str) -> list[Step]:
     """Return what a page has to type, in its order."""
@@ -220,7 +225,7 @@ def follow(bare: Bare, page: str) -> bool:
             continue
         if step.text.startswith("git clone "):
             continue  # `main` has done it
-        if "--runtime docker" in step.text:
+        if step.needs_engine:
             print(f"    not run, as it needs an engine: {step.text}")
             continue
         problem = run_step(bare, step.text, f"{clone}/{step.folder}", step.shown)

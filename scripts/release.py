@@ -2,7 +2,7 @@
 
 Nothing is changed before all that can fail has been tried.  The distributions are built twice from
 an export of the commit with the new version in it, and compared byte by byte.  They are installed
-in bare machines, where the lines of the README are typed.
+in bare machines, where the lines of the README are typed and two repositories of users run.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parent.parent
 PROJECTS: Final = (".", "eqverdict")
 """The folders of the distributions."""
+EXAMPLES: Final = {"author": "check", "lab": "run"}
+"""Repositories of users below ``examples``, and what each has to run."""
 VERSIONS: Final = {
     "pyproject.toml": r'^version = "([^"]+)"',
     "eqverdict/pyproject.toml": r'^version = "([^"]+)"',
@@ -142,7 +144,9 @@ def digest(path: Path) -> str:
 
 
 def try_bare(suite: str, folder: Path, dist: Path) -> None:
-    """Install the wheels on a bare Debian, and type the lines of the README there.
+    """Install the wheels on a bare Debian, type the lines of the README, and run the examples.
+
+    Lines that need an engine of containers are left out.
 
     Raises
     ------
@@ -156,6 +160,8 @@ def try_bare(suite: str, folder: Path, dist: Path) -> None:
     wheels = " ".join(f"/source/{path.name}" for path in sorted(dist.glob("mdbench*.whl")))
     data = ROOT / "docs" / "data"
     shutil.copytree(data, home / "work" / "docs" / "data")
+    for name in EXAMPLES:
+        shutil.copytree(ROOT / "examples" / name, home / "work" / name)
     alone = " ".join(f"/source/{path.name}" for path in sorted(dist.glob("eqverdict*.whl")))
     setup = (
         "cat /etc/debian_version; python3 -V",
@@ -170,6 +176,11 @@ print(compare(["x + sin(2*x)"], ["2*sin(x)*cos(x) + x"], ("x",), domain=None).ve
     lines += [
         (f"PATH={HOME}/venv/bin:$PATH; {step.text}", f"{HOME}/work", step.name)
         for step in packaged_steps((ROOT / "README.md").read_text(encoding="utf-8"))
+        if not step.needs_engine
+    ]
+    lines += [
+        (f"PATH={HOME}/venv/bin:$PATH; ./{command}", f"{HOME}/work/{name}", "")
+        for name, command in EXAMPLES.items()
     ]
     for command, where, name in lines:
         if name:

@@ -8,7 +8,6 @@ name before their own: ``<!-- paper-runs -->``.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 import tempfile
@@ -16,10 +15,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from author_pages import stale_pages, write_pages
-from bundles import parts_of, read_bundle
+from bundles import parts_of
 from derivation_labels import with_label_scores
 from parity import UPSTREAM
 from prose import with_numbers, wrong_numbers
@@ -35,7 +34,6 @@ from mdbench.cli.report import leaderboards_of, write
 from mdbench.datatypes.real.problem import read_measurements
 from mdbench.errors import MdbenchError
 from mdbench.reports.classes import latest
-from mdbench.reports.combine import write_table
 from mdbench.runs.catalog import Catalog
 from mdbench.workspace import Workspace
 
@@ -80,30 +78,6 @@ def reference_of(
     )
 
 
-_COLUMNS = ("algorithm", "data_type", "dataset", "snr_db", "seed", "protocol", "options", "status")
-_SCORES = ("identified", "one_term_off", "nmse", "complexity")
-
-
-def table_of(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """Return the rows of the table for people: what was asked, how it ended, and what it scores."""
-    rows = []
-    for one in latest(records):
-        row = {name: getattr(one, name) for name in _COLUMNS}
-        row |= {name: one.metrics.get(name) for name in _SCORES if name in one.metrics}
-        row |= {"work_s": one.measured.work_s, "equations": json.dumps(one.equations)}
-        rows.append({key: value for key, value in row.items() if value not in (None, "null")})
-    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True, default=str))
-
-
-def tables_of(name: str, docs: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the rows of the table of each bundle that is there and has no other run of its name."""
-    for bundle in STUDIES[name].bundles if name in STUDIES else ():
-        if bundle in STUDIES and bundle != name:
-            continue
-        if records := read_bundle(docs / "results", bundle):
-            yield bundle, table_of(records)
-
-
 def with_blocks_of(page: str, text: str) -> str:
     """Return a text whose blocks are those of the same name of a page, where it has them."""
     made = {match[2]: match[0] for match in BLOCK.finditer(page)}
@@ -120,8 +94,6 @@ def write_page(name: str, workspace: Workspace) -> None:
     readme = workspace.root / "README.md"
     if readme.is_file():
         write(readme, with_blocks_of(text, readme.read_text(encoding="utf-8")))
-    for bundle, rows in tables_of(name, docs):
-        write_table(rows, docs / "results" / f"{bundle}.csv")
     if name.startswith("edition-"):
         from edition_index import write_index  # noqa: PLC0415 - its extension may be taken away
 
@@ -134,7 +106,7 @@ def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
     Returns
     -------
     list of str
-        A line for each block, for each figure, and for the table, that the records do not give.
+        A line for each block and for each figure that the records do not give.
     """
     page = page_of(name, docs)
     text = page.read_text(encoding="utf-8")
@@ -145,12 +117,6 @@ def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
         again = fill(text, reference_of(name, records, workspace, figures_in))
         found = list(_unlike(page.name, text, again))
         made = _drawings(figures_in.iterdir())
-        for bundle, rows in tables_of(name, docs):
-            table = Path(folder) / "table.csv"
-            write_table(rows, table)
-            kept = docs / "results" / f"{bundle}.csv"
-            if not kept.is_file() or kept.read_bytes() != table.read_bytes():
-                found.append(f"{page.name}: results/{bundle}.csv is not what the records give")
     kept_ones = _drawings(_figures_of(name, docs) if made else ())
     unlike = (file for file in sorted(made | kept_ones) if made.get(file) != kept_ones.get(file))
     return found + [
@@ -194,9 +160,9 @@ def without_records(docs: Path) -> list[str]:
                 heading = line.lstrip("# ")
             if line.startswith("|") and not lines[number - 1].startswith("|"):
                 found.append(f"{page.name}, {heading}: a table that no run makes")
-    used = {UPSTREAM.name, *(f"{name}.csv" for name in RUNS)}
+    used = {UPSTREAM.name, *(f"{name}.csv" for name in RUNS if name not in STUDIES)}
     for bundle in {bundle for run in STUDIES.values() for bundle in run.bundles}:
-        used |= {f"{bundle}.csv", *(part.name for part in parts_of(docs / "results", bundle))}
+        used |= {part.name for part in parts_of(docs / "results", bundle)}
     kept = sorted((docs / "results").glob("*.csv")) + sorted((docs / "results").glob("*.xz"))
     return found + [
         f"results/{one.name}: records that no run makes a block of"

@@ -58,29 +58,24 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make the wheel."""
+    """Make the wheels of both packages, and return that of the benchmark."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (file,) = folder.glob("*.whl")
+    for project in (ROOT, ROOT / "eqverdict"):
+        subprocess.run(build, cwd=project, check=True, capture_output=True)
+    (file,) = folder.glob("mdbench*.whl")
     return file
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Install the wheel and what it needs, and nothing else."""
+    """Install the wheels and what they need, and nothing else."""
     folder = tmp_path_factory.mktemp("installed")
     made = Installed(folder / "venv" / "bin", folder / "here")
     made.here.mkdir()
     made.type(f"{sys.executable} -m venv {folder / 'venv'}")
-    made.type(f"python -m pip install --quiet {wheel}")
+    made.type(f"python -m pip install --quiet --find-links {wheel.parent} {wheel}")
     return made
-
-
-def readme_lines() -> list[tuple[str, str]]:
-    """Return the commands and the programs of the README as a package's user types them."""
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    return [(step.name, step.text) for step in packaged_steps(page)]
 
 
 def test_a_wheel_has_methods_datasets_and_pages(wheel: Path) -> None:
@@ -96,6 +91,17 @@ def test_a_wheel_has_methods_datasets_and_pages(wheel: Path) -> None:
     assert not [name for name in names if "/share/" in name]
 
 
+def test_two_wheels_share_no_file_and_the_scorer_is_of_the_same_version(wheel: Path) -> None:
+    (scorer,) = wheel.parent.glob("eqverdict*.whl")
+    version = scorer.name.split("-")[1]
+    with zipfile.ZipFile(wheel) as opened, zipfile.ZipFile(scorer) as other:
+        assert not {*opened.namelist()} & {*other.namelist()}
+        (metadata,) = (name for name in opened.namelist() if name.endswith("/METADATA"))
+        asked = opened.read(metadata).decode()
+    assert f"\nRequires-Dist: eqverdict=={version}\n" in asked
+    assert f"\nVersion: {version}\n" in asked
+
+
 @pytest.mark.slow
 @pytest.mark.build
 def test_the_lines_of_the_readme_can_be_typed(installed: Installed) -> None:
@@ -103,12 +109,11 @@ def test_the_lines_of_the_readme_can_be_typed(installed: Installed) -> None:
     (installed.here / "datasets").mkdir()  # somebody's own folder of that name
     engine = installed.run("docker image inspect mdbench-base").returncode == 0
     typed = []
-    for name, text in readme_lines():
-        if name:
-            (installed.here / name).write_text(text, encoding="utf-8")
-        elif "--runtime docker" in text and not engine:
-            continue
-        else:
+    for step in packaged_steps((ROOT / "README.md").read_text(encoding="utf-8")):
+        if step.name:
+            (installed.here / step.name).write_text(step.text, encoding="utf-8")
+        elif engine or not step.needs_engine:
+            text = step.text
             command = re.sub(r"--timeout \d+", "--timeout 5", text.partition("  #")[0].rstrip())
             runtime = " --runtime venv" if re.match(r"mdbench (run|check)\b", command) else ""
             runtime = "" if "--runtime" in command else runtime
