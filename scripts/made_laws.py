@@ -23,7 +23,6 @@ from eqverdict.structure import structure, structures
 from mdbench.data.noise import generator_of
 from mdbench.datatypes.equations.files import fresh_number
 from mdbench.datatypes.srsd.datasets import Problems
-from mdbench.datatypes.srsd.laws import Spread
 from mdbench.errors import EquationError
 
 if TYPE_CHECKING:
@@ -282,7 +281,9 @@ def added_laws(known: Sequence[FormulaProblem]) -> Iterator[Law]:
                 more = "".join(_filled(str(term), generator) for term in chosen)
                 formula = part + more
                 ranges = {
-                    name: (low, high) for name, (low, high, _) in variables.items() if name in formula
+                    name: (low, high)
+                    for name, (low, high, _) in variables.items()
+                    if name in formula
                 }
                 if list(ranges) != list(variables)[: len(ranges)]:
                     continue

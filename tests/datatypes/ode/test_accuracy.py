@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,7 @@ from mdbench.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 FOLDER = ROOT / "datasets" / "ode"
 SYSTEMS = Suites(FOLDER, read_system, FACTS.order)
@@ -73,7 +73,7 @@ def test_samples_of_the_solver_are_refused_with_the_line_to_write(tmp_path: Path
 
 @pytest.mark.parametrize("key", ["tolerances = [1e-9]", "exact_until = [0]", "exact_until = 3"])
 def test_a_bad_value_is_named(tmp_path: Path, key: str) -> None:
-    with pytest.raises(DataError, match=key.split()[0]):
+    with pytest.raises(DataError, match=key.split(maxsplit=1)[0]):
         read_system(_system(tmp_path, 0.1, key))
 
 
@@ -90,7 +90,10 @@ def test_data_are_those_of_the_equations_as_far_as_the_file_says(name: str) -> N
         with np.errstate(all="ignore"):
             exact = solve_ivp(
                 *(system.right_hand_side, (0.0, system.end), start),
-                **{"method": "DOP853", "t_eval": t, "rtol": 3e-13, "atol": 1e-24},
+                method="DOP853",
+                t_eval=t,
+                rtol=3e-13,
+                atol=1e-24,
             ).y.T
         until = system.exact_until[number] if system.exact_until else math.inf
         off = np.sqrt(np.mean(((u - exact) / np.maximum(np.std(u, axis=0), 1e-300)) ** 2, axis=1))
