@@ -151,7 +151,7 @@ def _solved(problem: FormulaProblem, column: str) -> Law | None:
             name: (problem.spreads[name].low, problem.spreads[name].high) for name in old[1:]
         }
         new = {name: f"x{i}" for i, name in enumerate(old)}
-        formula = re.sub(r"\b(y|x\d+)\b", lambda match: new[match[0]], text)
+        formula = _renamed(text, new)
         ranges = {new[name]: ends[name] for name in old}
         if not acceptable(formula, ranges, generator_of("rows of a solved law", problem.name)):
             continue
@@ -166,6 +166,10 @@ def _solved(problem: FormulaProblem, column: str) -> Law | None:
             {new[name]: names.get(name, "y") for name in old},
         )
     return None
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"\b(y|x\d+)\b", lambda match: names[match[0]], text)
 
 
 _INVERSES = {
@@ -192,14 +196,7 @@ def _isolated(law: sympy.Expr, wanted: sympy.Symbol, y: sympy.Expr) -> Iterator[
         return
     inside = [part for part in law.args if part.has(wanted)]
     if len(inside) > 1:
-        numerator = sympy.numer(sympy.together(law - y))
-        if numerator.is_polynomial(wanted):
-            *higher, last = sympy.Poly(numerator, wanted).all_coeffs()
-            if len(higher) == 1:
-                yield sympy.simplify(-last / higher[0])
-            elif len(higher) == _MOST_DEGREE:
-                root = sympy.sqrt(sympy.factor(higher[1] ** 2 - 4 * higher[0] * last))
-                yield from ((sign * root - higher[1]) / (2 * higher[0]) for sign in (1, -1))
+        yield from _roots(law - y, wanted)
         return
     [part] = inside
     rest = [other for other in law.args if other is not part]
@@ -216,6 +213,19 @@ def _isolated(law: sympy.Expr, wanted: sympy.Symbol, y: sympy.Expr) -> Iterator[
     else:
         for inverse in _INVERSES.get(law.func, ()):
             yield from _isolated(part, wanted, inverse(y))
+
+
+def _roots(difference: sympy.Expr, wanted: sympy.Symbol) -> Iterator[sympy.Expr]:
+    """Yield the roots of a numerator of the second degree at the most."""
+    numerator = sympy.numer(sympy.together(difference))
+    if not numerator.is_polynomial(wanted):
+        return
+    *higher, last = sympy.Poly(numerator, wanted).all_coeffs()
+    if len(higher) == 1:
+        yield sympy.simplify(-last / higher[0])
+    elif len(higher) == _MOST_DEGREE:
+        root = sympy.sqrt(sympy.factor(higher[1] ** 2 - 4 * higher[0] * last))
+        yield from ((sign * root - higher[1]) / (2 * higher[0]) for sign in (1, -1))
 
 
 def _ends(y: Array) -> tuple[float, float]:
@@ -300,7 +310,8 @@ def added_laws(known: Sequence[FormulaProblem]) -> Iterator[Law]:
             meanings = {name: variables[name][2] for name in ranges}
             yield Law(
                 f"added-{science}-{number:02}",
-                f"{target[0].upper()}{target[1:]}, with {len(chosen)} added term{'s' * (number % 2)}",
+                f"{target[0].upper()}{target[1:]}, with "
+                f"{len(chosen)} added term{'s' * (number % 2)}",
                 f"scripts/made_laws.py; the known part is {part}",
                 formula,
                 ranges,
@@ -340,7 +351,11 @@ _PHYSICS: dict[str, tuple[str, str, Ranges]] = {
     "sound": ("Speed of sound in a gas", "sqrt({k}*x0{}*x1{}/x2{})", {}),
     "elasticity": ("Energy of a spring", "{k}*x0{}*x1**2{}", {}),
     "statistics": ("Mean number of bosons", "1/(exp({k}*x0{}/x1{}) - 1)", {"x0": (1.0, 3.0)}),
-    "heat": ("Heat that is taken up", "{k}*x0{}*x1{}*(x2{} - x3{})", {"x2": (3.0, 5.0), "x3": (1.0, 2.0)}),
+    "heat": (
+        "Heat that is taken up",
+        "{k}*x0{}*x1{}*(x2{} - x3{})",
+        {"x2": (3.0, 5.0), "x3": (1.0, 2.0)},
+    ),
 }  # fmt: skip
 """Laws of textbooks; ``{}`` is where an exponent may be changed, ``{k}`` a constant."""
 _EXPONENTS = ("**0.5", "**1.5", "**2", "**2.5", "**3")
