@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
+import yaml  # type: ignore[import-untyped]  # it has no types of its own
 
 from eqverdict import parse
 from eqverdict.errors import EquationError
