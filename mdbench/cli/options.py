@@ -457,7 +457,7 @@ def _parameter(name: str, option: FieldOption) -> inspect.Parameter:
 
 _OF_A_RUN = {option.name: option.several for option, _ in typed_fields(RunOptions).values()}
 """The options of a run, and whether each may be given several times."""
-_LISTS = {name for name, several in _OF_A_RUN.items() if several}
+_LISTS = {name for name, several in _OF_A_RUN.items() if several} | {"--data-type"}
 """Options that take several values at once, in all verbs that have them."""
 
 

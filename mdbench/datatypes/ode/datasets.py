@@ -29,8 +29,9 @@ from mdbench.datatypes.equations.options import (
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
+from mdbench.datatypes.ode.accuracy import checked_trajectory
 from mdbench.datatypes.ode.sweeps import SECOND_START, SETS, Conditions
-from mdbench.datatypes.ode.systems import SOLVER, integrate, read_system
+from mdbench.datatypes.ode.systems import SOLVER, read_system
 from mdbench.errors import DataError, UsageError
 from mdbench.metrics.regression import nmse
 
@@ -83,6 +84,9 @@ class OdeDataset(Dataset):
         The largest Lyapunov exponent, per unit of time; None where it is not known.
     solver
         The settings of the solver that the states were made with, and answers are simulated with.
+    exact_until
+        The time up to which the samples from each start are those of the equations; empty where
+        all are, or where nobody knows.
     """
 
     given: Trajectory = field(repr=False)
@@ -96,6 +100,7 @@ class OdeDataset(Dataset):
     left_out: tuple[str, ...] = ()
     lyapunov: float | None = None
     solver: Mapping[str, Any] = field(default_factory=SOLVER.copy, repr=False)
+    exact_until: tuple[float, ...] = ()
 
     def parted(
         self, series: Trajectory, protocol: Protocol = Protocol.STRICT
@@ -157,7 +162,7 @@ class _SecondTrajectory:
         start = self.system.initial_conditions[1]
         place = "_".join(f"{value:g}" for value in start)
         path = self.cache / f"{self.system.name}-{self.system.recipe[:16]}-from-{place}.npz"
-        return load_or_make(path, lambda: Trajectory(*integrate(self.system, start)))
+        return load_or_make(path, lambda: checked_trajectory(self.system, 1))
 
 
 class OdeSystems(Source[OdeDataset]):
@@ -201,7 +206,9 @@ class OdeSystems(Source[OdeDataset]):
     def title(self, name: str) -> str:
         system = self._system(name)
         again = f" (repeats {', '.join(system.repeats)})" if system.repeats else ""
-        return f"{system.description}{again}"
+        times = " and ".join(f"{time:g}" for time in system.exact_until)
+        exact = f" (samples are the solver's after t = {times})" if times else ""
+        return f"{system.description}{again}{exact}"
 
     def laws(self, name: str) -> tuple[str, ...]:
         _, conditions = Conditions.read(name)
@@ -262,6 +269,7 @@ class OdeSystems(Source[OdeDataset]):
             holdout=holdout,
             lyapunov=system.lyapunov,
             solver=system.solver,
+            exact_until=system.exact_until,
         )
         noisy = protocol is Protocol.PUBLISHED and snr_db is not None
         scored = identity if noisy else name  # the truth is scored on the clean data of the name
@@ -273,7 +281,7 @@ class OdeSystems(Source[OdeDataset]):
         """Return the clean trajectory, which is read once for all levels of noise and seeds."""
         if name not in self._clean:
             path = self.cache / f"{name}-{system.recipe[:16]}.npz"
-            self._clean[name] = load_or_make(path, lambda: Trajectory(*integrate(system)))
+            self._clean[name] = load_or_make(path, lambda: checked_trajectory(system, 0))
         return self._clean[name]
 
     def _unseen(self, name: str, system: OdeSystem) -> _SecondTrajectory | None:

@@ -30,9 +30,9 @@ from mdbench.datatypes.equations.counted import (
     shares_of,
     terms_of,
 )
-from mdbench.datatypes.equations.files import fresh_number
+from mdbench.datatypes.equations.files import FUNCTIONS, fresh_number
 from mdbench.datatypes.ode.simulation import compiled
-from mdbench.datatypes.ode.systems import T_END, OdeSystem, integrate
+from mdbench.datatypes.ode.systems import ARRANGED, T_END, OdeSystem, integrate
 from mdbench.errors import DataError, EquationError
 
 if TYPE_CHECKING:
@@ -311,6 +311,14 @@ def _shows_each_term(parts: list[str], system: OdeSystem, u: Array, du: Array) -
     return bool(np.linalg.cond(terms / size) < _CONDITION)
 
 
+def _times(system: OdeSystem) -> list[str]:
+    """Write the time span of a system whose functions ODEBench's have not, which asks for it."""
+    words = {word for text in system.equations for word in re.findall(r"[a-z]+", text)}
+    if not words & ({*FUNCTIONS} - ARRANGED):
+        return []
+    return [f"end = {system.end!r}", f"samples = {system.samples}"]
+
+
 def _text(system: OdeSystem, seed: str, number: int) -> str:
     """Write a system's file."""
     lines = [
@@ -319,6 +327,7 @@ def _text(system: OdeSystem, seed: str, number: int) -> str:
         f'description = "A system of {system.dim} that was drawn"',
         f'source = "mdbench lab fresh --seed {seed}"',
         f"initial_conditions = {[list(start) for start in system.initial_conditions]}",
+        *_times(system),
         *("", "[variables]"),
         *(f'{state} = "state {i}"' for i, state in enumerate(system.variables)),
         *("", "[equations]"),

@@ -109,8 +109,13 @@ class Conditions:
     def read(cls, name: str) -> tuple[str, Conditions]:
         """Return a system's name, and the conditions behind it."""
         system, *parts = name.split("+")
-        pairs = [part.partition("=")[::2] for part in parts]
-        return system, cls.of(dict(pairs))
+        conditions = cls.of(dict([part.partition("=")[::2] for part in parts]))
+        if conditions.noise_kind != KINDS[0] and not conditions.noise:
+            raise UsageError(
+                f"{name} has noise-kind={conditions.noise_kind} and no noise.",
+                f"Give its size, too: --sweep noise=0.01;noise-kind={conditions.noise_kind}",
+            )
+        return system, conditions
 
     def sampled(self, system: OdeSystem, cache: Path) -> Trajectory:
         """Return the clean trajectories, one after the other, without one that is the test.
@@ -298,8 +303,12 @@ def swept(names: Sequence[str], sweep: Sequence[Mapping[str, str]]) -> list[str]
 def _with_conditions(name: str, texts: Mapping[str, str]) -> str:
     """Write conditions behind a name, in the place of those of the same axes that it has."""
     system, *parts = name.split("+")
-    had = dict(part.partition("=")[::2] for part in parts)
-    return f"{system}{Conditions.of({**had, **texts})}"
+    merged = {**dict(part.partition("=")[::2] for part in parts), **texts}
+    if "noise" in merged and not float(merged["noise"]):
+        merged.pop("noise-kind", None)  # noise=0,0.01 has the clean data, too
+    swept_name = f"{system}{Conditions.of(merged)}"
+    Conditions.read(swept_name)
+    return swept_name
 
 
 def _value(name: str, text: str) -> Any:

@@ -63,7 +63,7 @@ states under a bar; and sums of powers of states."""
 _FORM_OF = dict.fromkeys(("sin", "cos", "tan", "cot"), "trigonometric") | dict.fromkeys(
     ("exp", "log"), "exponential"
 )
-_ARRANGED = frozenset({"abs", "cos", "cot", "exp", "log", "sin", "tan"})
+ARRANGED = frozenset({"abs", "cos", "cot", "exp", "log", "sin", "tan"})
 """The functions of ODEBench, which SymPy writes as the same ones."""
 _MOST_SAMPLES = 100_000
 _REVISION = 1
@@ -99,6 +99,11 @@ class OdeSystem:
         The largest Lyapunov exponent of a chaotic system, per unit of time; None for others.
     repeats
         Names of systems that it repeats, with other constants or in an extended form.
+    tolerances
+        The relative and the absolute tolerance of the solver; empty for the usual ones.
+    exact_until
+        The time up to which the samples from each start are those of the equations, to a hundredth
+        of the states' deviations; later ones are the solver's.  Empty where all are.
     """
 
     name: str
@@ -116,11 +121,14 @@ class OdeSystem:
     accurate: bool = False
     lyapunov: float | None = None
     repeats: tuple[str, ...] = ()
+    tolerances: tuple[float, ...] = ()
+    exact_until: tuple[float, ...] = ()
 
     @property
     def solver(self) -> dict[str, Any]:
         """The solver and its tolerances, as SciPy's ``solve_ivp`` takes them."""
-        return ACCURATE if self.accurate else SOLVER
+        usual = ACCURATE if self.accurate else SOLVER
+        return usual | dict(zip(("rtol", "atol"), self.tolerances, strict=False))
 
     @property
     def dim(self) -> int:
@@ -209,7 +217,7 @@ def read_system(path: Path) -> OdeSystem:
             parse(equation, (*states, *constants))
         except ValueError as error:
             raise DataError(f"{path}: {key} = {equation!r}: {error}") from error
-    sampling = _sampling(path, table)
+    sampling, starts = _sampling(path, table), _initial_conditions(path, table, len(states))
     system = OdeSystem(
         name=unicodedata.normalize("NFC", path.stem),
         id=text(path, table, "id"),
@@ -220,11 +228,12 @@ def read_system(path: Path) -> OdeSystem:
         variables=variables,
         equations=tuple(equations.values()),
         constants=constants,
-        initial_conditions=_initial_conditions(path, table, len(states)),
+        initial_conditions=starts,
+        exact_until=_positive(path, table, "exact_until", len(starts)),
         **sampling,
     )
     used = {word for each in equations.values() for word in _WORD.findall(each)} & {*FUNCTIONS}
-    if not system.accurate and (others := sorted(used - _ARRANGED)):
+    if not system.accurate and (others := sorted(used - ARRANGED)):
         raise DataError(
             f"{path}: the function {others[0]} is of systems with a time span of their own",
             "Give the keys end and samples.",
@@ -248,6 +257,7 @@ def _sampling(path: Path, table: dict[str, Any]) -> dict[str, Any]:
                 f"{path}: samples = {samples}", f"It is from {MIN_SAMPLES} to {_MOST_SAMPLES:,}."
             )
         settings = {"end": end, "samples": samples, "accurate": True}
+        settings["tolerances"] = _positive(path, table, "tolerances", 2)
     if "lyapunov" in table:
         settings["lyapunov"] = number(path, "lyapunov", table.pop("lyapunov"))
         if settings["lyapunov"] <= 0:
@@ -261,12 +271,26 @@ def _sampling(path: Path, table: dict[str, Any]) -> dict[str, Any]:
     return settings | {"repeats": tuple(repeats)}
 
 
+def _positive(path: Path, table: dict[str, Any], key: str, count: int) -> tuple[float, ...]:
+    """Pop a list of so many positive numbers; empty where the key is missing."""
+    if key not in table:
+        return ()
+    values = table.pop(key)
+    if not isinstance(values, list) or len(values) != count:
+        raise DataError(f"{path}: {key} = {values!r}", f"It has to be a list of {count} numbers.")
+    numbers = tuple(number(path, key, value) for value in values)
+    if min(numbers) <= 0:
+        raise DataError(f"{path}: {key} = {values!r}", "The numbers have to be above 0.")
+    return numbers
+
+
 def integrate(
     system: OdeSystem,
     initial_condition: Sequence[float] | None = None,
     times: Array | None = None,
     *,
     evaluations: int = 1_000_000,
+    **solver: float,
 ) -> tuple[Array, Array, Array]:
     """Integrate a system, and evaluate its right-hand sides on the solution.
 
@@ -285,6 +309,8 @@ def integrate(
         ones, both included; 150 to 10 where the system has no time span of its own.
     evaluations
         How often the right-hand sides may be evaluated.
+    **solver
+        Settings of the solver in the place of the system's own.
 
     Returns
     -------
@@ -315,7 +341,9 @@ def integrate(
 
     t = np.linspace(0.0, system.end, system.samples) if times is None else times
     with np.errstate(all="ignore"):
-        solution = solve_ivp(right_hand_side, (0.0, system.end), start, t_eval=t, **system.solver)
+        solution = solve_ivp(
+            right_hand_side, (0.0, system.end), start, t_eval=t, **{**system.solver, **solver}
+        )
     if not solution.success:
         raise DataError(f"{failure}: {solution.message}")
     u = solution.y
