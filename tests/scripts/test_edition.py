@@ -133,7 +133,9 @@ def test_parts_have_each_case_once_and_one_bundle(bundles: Path, capsys: Output)
 
 
 def test_data_types_that_come_first_are_whole_before_others(command_line: Workspace) -> None:
-    add_method(command_line, "zero")
+    toml = add_method(command_line, "zero") / "method.toml"
+    types = 'data_types = ["ode", "srsd", "surface"]'
+    toml.write_text(toml.read_text().replace('data_types = ["ode"]', types), encoding="utf-8")
     grid = '[[grid]]\nalgorithm = "zero"\ndata_type = "{}"\ndataset = {}\nwork = 5\n'
     texts = [
         grid.format("ode", '["rc-circuit", "overdamped-bead"]'),
