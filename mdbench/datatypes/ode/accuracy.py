@@ -8,7 +8,8 @@ that is a matter of time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,12 +18,17 @@ from mdbench.datatypes.ode.systems import integrate
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from mdbench.datatypes.ode.systems import OdeSystem
 
     Array = NDArray[np.float64]
 
+CHECKED: Final = "checked.txt"
+"""The file of digests in a folder of systems."""
 EXACT = 0.01
 """The root of the mean squared error of the states at one time, each over its deviation."""
 _REFUSED = 0.1
@@ -71,8 +77,28 @@ def exact_until(system: OdeSystem, number: int) -> float:
     return float(t[off[0] - 1]) if len(off) else system.end
 
 
-def checked_trajectory(system: OdeSystem, number: int) -> Trajectory:
+def digest(system: OdeSystem) -> str:
+    """Return 16 hexadecimal digits of all that decides whether its samples are exact."""
+    decisive = system.recipe, system.initial_conditions, system.exact_until
+    return hashlib.sha256(repr(decisive).encode()).hexdigest()[:16]
+
+
+def read_digests(folder: Path) -> frozenset[str]:
+    """Return the digests of the systems that were compared before, from a folder of systems."""
+    try:
+        return frozenset((folder / CHECKED).read_text(encoding="utf-8").split())
+    except OSError:
+        return frozenset()
+
+
+def checked_trajectory(system: OdeSystem, number: int, known: AbstractSet[str]) -> Trajectory:
     """Make the trajectory from one of a system's own starts, and compare it with a more exact one.
+
+    Parameters
+    ----------
+    known
+        Digests of systems that were compared before, which are not compared again: it takes
+        longer than to make the data.
 
     Raises
     ------
@@ -80,14 +106,16 @@ def checked_trajectory(system: OdeSystem, number: int) -> Trajectory:
         If the samples are the solver's before the time that the system's file names.
     """
     t, u, du = integrate(system, system.initial_conditions[number])
-    known = system.exact_until[number] if system.exact_until else system.end
-    off = np.flatnonzero((errors(system, number, u) > _REFUSED) & (t <= known))
+    if digest(system) in known:
+        return Trajectory(t, u, du)
+    until = system.exact_until[number] if system.exact_until else system.end
+    off = np.flatnonzero((errors(system, number, u) > _REFUSED) & (t <= until))
     if len(off):
         starts = range(len(system.initial_conditions))
         times = [float(f"{exact_until(system, start):.4g}") for start in starts]
         raise DataError(
             f"{system.name}: from start {number + 1} the solver's error reaches {_REFUSED:.0%} of "
-            f"the states' deviations at t = {t[off[0]]:.4g}, before t = {known:g}",
+            f"the states' deviations at t = {t[off[0]]:.4g}, before t = {until:g}",
             f"Write exact_until = {times} into its file, or a smaller end, or smaller tolerances.",
         )
     return Trajectory(t, u, du)

@@ -14,7 +14,15 @@ from scipy.integrate import solve_ivp
 from mdbench.datatypes.equations.files import Suites
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
-from mdbench.datatypes.ode.accuracy import EXACT, checked_trajectory, errors, exact_until
+from mdbench.datatypes.ode.accuracy import (
+    CHECKED,
+    EXACT,
+    checked_trajectory,
+    digest,
+    errors,
+    exact_until,
+    read_digests,
+)
 from mdbench.datatypes.ode.datasets import OdeSystems
 from mdbench.datatypes.ode.systems import integrate, read_system
 from mdbench.errors import DataError
@@ -62,11 +70,18 @@ def test_samples_of_the_solver_are_refused_with_the_line_to_write(tmp_path: Path
     path = _system(tmp_path, 1e-12, "tolerances = [1e-4, 1e-5]")
     system = read_system(path)
     with pytest.raises(DataError, match=r"start 1 the solver's error reaches 10%") as caught:
-        checked_trajectory(system, 0)
+        checked_trajectory(system, 0, frozenset())
     line = str(caught.value.hint).split(" into ")[0].removeprefix("Write ")
     marked = read_system(_system(tmp_path, 1e-12, f"tolerances = [1e-4, 1e-5]\n{line}"))
     assert 0 <= marked.exact_until[0] < 3.0
-    assert np.array_equal(checked_trajectory(marked, 0).u, integrate(system)[1])
+    assert np.array_equal(checked_trajectory(marked, 0, frozenset()).u, integrate(system)[1])
+    (tmp_path / CHECKED).write_text(digest(system), encoding="utf-8")
+    known = read_digests(tmp_path)
+    assert np.array_equal(checked_trajectory(system, 0, known).u, integrate(system)[1])
+    with pytest.raises(DataError):
+        checked_trajectory(
+            read_system(_system(tmp_path, 1.1e-12, "tolerances = [1e-4, 1e-5]")), 0, known
+        )
     exact = read_system(_system(tmp_path, 1e-12, "tolerances = [1e-11, 1e-22]"))
     assert exact_until(exact, 0) == 3.0
 
@@ -79,6 +94,13 @@ def test_a_bad_value_is_named(tmp_path: Path, key: str) -> None:
 
 def _ours() -> Iterator[str]:
     yield from SYSTEMS
+
+
+def test_each_system_that_is_not_compared_again_was_compared() -> None:
+    """Whoever changes a system runs all of the next test, and then writes the file's new lines."""
+    digests = sorted(digest(SYSTEMS[name]) for name in SYSTEMS)
+    file = FOLDER / CHECKED
+    assert file.read_text(encoding="utf-8").split() == digests, "\n".join(digests)
 
 
 @pytest.mark.parametrize("name", sweeps.sampled(_ours(), share=0.03))
