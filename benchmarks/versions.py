@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 COMMITTED = Path(__file__).with_name("ratios.json")
 """The ratios of this version's commands to the yardstick, as they were when they were written."""
-MOST = 1.5
+MOST = 2.0
 """Factor of its committed ratio of CPU seconds at which a command is too slow.
 
-One version had up to 1.34 times the committed ratios on another machine; why was not looked at.
+One version had 1.0 to 1.74 times the committed ratios on machines that memory made slow, where it
+took as much as the version before in turns: the yardstick needs less memory than a run.
 """
 MOST_INSTRUCTIONS = 1.1
 """The same of instructions, which no machine changes."""
