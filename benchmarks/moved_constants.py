@@ -90,9 +90,13 @@ class Move:
 
 def truths() -> Iterator[tuple[str, Law]]:
     """Yield the true equations of all suites that are not constant, each with its suite."""
-    for path in sorted((DATASETS / "srsd").rglob("*.toml")):
+    published = ("srsd", "*.toml"), ("srbench", "srbench/*.toml")
+    for suite, path in (
+        (name, path)
+        for name, paths in published
+        for path in sorted((DATASETS / "srsd").glob(paths))
+    ):
         problem = read_problem(path)
-        suite = "srsd" if path.parent.name == "srsd" else "srbench"
         yield suite, Law(problem.name, problem.law, problem.domain, known=True)
     for folder, reader in (("ode", ode.read_system), ("pde", pde.read_system)):
         for path in sorted((DATASETS / folder).rglob("*.toml")):

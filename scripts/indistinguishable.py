@@ -12,6 +12,8 @@ def main() -> None:
     workspace = Workspace.find()
     listed = {}
     for path in sorted((workspace.datasets / "srsd").rglob("*.toml")):
+        if path.name == "suite.toml":
+            continue
         problem = read_problem(path)
         simpler = simpler_function(problem.law, problem.domain)
         if simpler is not None:

@@ -218,7 +218,7 @@ def test_one_bad_file_in_a_folder(tmp_path: Path) -> None:
     ]
     catalog = SimpleNamespace(method=lambda _: None, save=lambda: None)
 
-    def resolve(job: Any, *_: Any) -> Any:
+    def resolve(job: Any, *_: Any, **__: Any) -> Any:
         if job.dataset == "bad":
             raise DataError("bad.csv, line 2: x is 'one'", "Mend it.")
         return job

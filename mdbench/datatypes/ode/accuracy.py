@@ -9,6 +9,7 @@ that is a matter of time.
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,7 +19,6 @@ from mdbench.datatypes.ode.systems import integrate
 from mdbench.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -83,22 +83,14 @@ def digest(system: OdeSystem) -> str:
     return hashlib.sha256(repr(decisive).encode()).hexdigest()[:16]
 
 
-def read_digests(folder: Path) -> frozenset[str]:
-    """Return the digests of the systems that were compared before, from a folder of systems."""
-    try:
-        return frozenset((folder / CHECKED).read_text(encoding="utf-8").split())
-    except OSError:
-        return frozenset()
-
-
-def checked_trajectory(system: OdeSystem, number: int, known: AbstractSet[str]) -> Trajectory:
+def checked_trajectory(system: OdeSystem, number: int, folder: Path) -> Trajectory:
     """Make the trajectory from one of a system's own starts, and compare it with a more exact one.
 
     Parameters
     ----------
-    known
-        Digests of systems that were compared before, which are not compared again: it takes
-        longer than to make the data.
+    folder
+        Of the systems.  Its file of digests names those that were compared before; they are not
+        compared again, as it takes longer than to make the data.
 
     Raises
     ------
@@ -106,8 +98,9 @@ def checked_trajectory(system: OdeSystem, number: int, known: AbstractSet[str]) 
         If the samples are the solver's before the time that the system's file names.
     """
     t, u, du = integrate(system, system.initial_conditions[number])
-    if digest(system) in known:
-        return Trajectory(t, u, du)
+    with suppress(OSError):
+        if digest(system) in (folder / CHECKED).read_text(encoding="utf-8").split():
+            return Trajectory(t, u, du)
     until = system.exact_until[number] if system.exact_until else system.end
     off = np.flatnonzero((errors(system, number, u) > _REFUSED) & (t <= until))
     if len(off):

@@ -29,7 +29,7 @@ from mdbench.datatypes.equations.options import (
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
-from mdbench.datatypes.ode.accuracy import checked_trajectory, read_digests
+from mdbench.datatypes.ode.accuracy import checked_trajectory
 from mdbench.datatypes.ode.sweeps import SECOND_START, SETS, Conditions
 from mdbench.datatypes.ode.systems import SOLVER, read_system
 from mdbench.errors import DataError, UsageError
@@ -153,7 +153,7 @@ class _SecondTrajectory:
 
     system: OdeSystem
     cache: Path
-    checked: frozenset[str]
+    folder: Path
 
     def __call__(self) -> Trajectory:
         return self._trajectory
@@ -163,7 +163,7 @@ class _SecondTrajectory:
         start = self.system.initial_conditions[1]
         place = "_".join(f"{value:g}" for value in start)
         path = self.cache / f"{self.system.name}-{self.system.recipe[:16]}-from-{place}.npz"
-        return load_or_make(path, lambda: checked_trajectory(self.system, 1, self.checked))
+        return load_or_make(path, lambda: checked_trajectory(self.system, 1, self.folder))
 
 
 class OdeSystems(Source[OdeDataset]):
@@ -180,10 +180,6 @@ class OdeSystems(Source[OdeDataset]):
         self._clean: dict[str, Trajectory] = {}
         self._second: dict[str, _SecondTrajectory] = {}
         self._systems = Suites(folder, read_system, FACTS.order)
-
-    @cached_property
-    def _checked(self) -> frozenset[str]:
-        return read_digests(self.folder)
 
     def names(self) -> list[str]:
         if not self._systems.own.unordered:
@@ -287,14 +283,14 @@ class OdeSystems(Source[OdeDataset]):
         if name not in self._clean:
             path = self.cache / f"{name}-{system.recipe[:16]}.npz"
             self._clean[name] = load_or_make(
-                path, lambda: checked_trajectory(system, 0, self._checked)
+                path, lambda: checked_trajectory(system, 0, self.folder)
             )
         return self._clean[name]
 
     def _unseen(self, name: str, system: OdeSystem) -> _SecondTrajectory | None:
         if len(system.initial_conditions) < 2:  # noqa: PLR2004
             return None
-        return self._second.setdefault(name, _SecondTrajectory(system, self.cache, self._checked))
+        return self._second.setdefault(name, _SecondTrajectory(system, self.cache, self.folder))
 
     def _noisy(self, name: str, u: Array, snr_db: float, seed: int, protocol: Protocol) -> Array:
         if protocol is Protocol.STRICT:

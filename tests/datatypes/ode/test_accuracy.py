@@ -21,7 +21,6 @@ from mdbench.datatypes.ode.accuracy import (
     digest,
     errors,
     exact_until,
-    read_digests,
 )
 from mdbench.datatypes.ode.datasets import OdeSystems
 from mdbench.datatypes.ode.systems import integrate, read_system
@@ -70,17 +69,16 @@ def test_samples_of_the_solver_are_refused_with_the_line_to_write(tmp_path: Path
     path = _system(tmp_path, 1e-12, "tolerances = [1e-4, 1e-5]")
     system = read_system(path)
     with pytest.raises(DataError, match=r"start 1 the solver's error reaches 10%") as caught:
-        checked_trajectory(system, 0, frozenset())
+        checked_trajectory(system, 0, tmp_path / "none")
     line = str(caught.value.hint).split(" into ")[0].removeprefix("Write ")
     marked = read_system(_system(tmp_path, 1e-12, f"tolerances = [1e-4, 1e-5]\n{line}"))
     assert 0 <= marked.exact_until[0] < 3.0
-    assert np.array_equal(checked_trajectory(marked, 0, frozenset()).u, integrate(system)[1])
+    assert np.array_equal(checked_trajectory(marked, 0, tmp_path / "none").u, integrate(system)[1])
     (tmp_path / CHECKED).write_text(digest(system), encoding="utf-8")
-    known = read_digests(tmp_path)
-    assert np.array_equal(checked_trajectory(system, 0, known).u, integrate(system)[1])
+    assert np.array_equal(checked_trajectory(system, 0, tmp_path).u, integrate(system)[1])
     with pytest.raises(DataError):
         checked_trajectory(
-            read_system(_system(tmp_path, 1.1e-12, "tolerances = [1e-4, 1e-5]")), 0, known
+            read_system(_system(tmp_path, 1.1e-12, "tolerances = [1e-4, 1e-5]")), 0, tmp_path
         )
     exact = read_system(_system(tmp_path, 1e-12, "tolerances = [1e-11, 1e-22]"))
     assert exact_until(exact, 0) == 3.0

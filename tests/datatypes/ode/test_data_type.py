@@ -21,13 +21,15 @@ from mdbench.data.smoothing import smooth
 from mdbench.data.trajectory import Trajectory, read_npz
 from mdbench.datatypes.base import Answer, Candidate
 from mdbench.datatypes.facts import Protocol
-from mdbench.datatypes.ode import datasets
+from mdbench.datatypes.ode import accuracy
 from mdbench.datatypes.ode.data_type import Ode
 from mdbench.datatypes.ode.datasets import OdeDataset
 from mdbench.datatypes.ode.systems import OdeSystem, integrate
 from mdbench.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from mdbench.datatypes.base import Source, Split
@@ -126,11 +128,11 @@ def test_clean_arrays_are_made_once_and_again_when_damaged(
 ) -> None:
     made = []
 
-    def remember(system: OdeSystem) -> tuple[Array, Array, Array]:
+    def remember(system: OdeSystem, start: Sequence[float]) -> tuple[Array, Array, Array]:
         made.append(system.name)
-        return integrate(system)
+        return integrate(system, start)
 
-    monkeypatch.setattr(datasets, "integrate", remember)
+    monkeypatch.setattr(accuracy, "integrate", remember)
     first = load(Ode(SYSTEMS, tmp_path).source(), "rc-circuit")
     again = load(Ode(SYSTEMS, tmp_path).source(), "rc-circuit")
     assert made == ["rc-circuit"]
