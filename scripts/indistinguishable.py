@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mdbench.datatypes.srsd.datasets import Problems
 from mdbench.datatypes.srsd.indistinguishable import simpler_function, write_list
-from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.workspace import Workspace
 
 
@@ -11,10 +11,7 @@ def main() -> None:
     """Write the list, and print it."""
     workspace = Workspace.find()
     listed = {}
-    for path in sorted((workspace.datasets / "srsd").rglob("*.toml")):
-        if path.name == "suite.toml":
-            continue
-        problem = read_problem(path)
+    for problem in Problems(workspace.datasets / "srsd").problems.values():
         simpler = simpler_function(problem.law, problem.domain)
         if simpler is not None:
             listed[problem.name] = simpler

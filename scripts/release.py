@@ -172,20 +172,15 @@ print(compare(["x + sin(2*x)"], ["2*sin(x)*cos(x) + x"], ("x",), domain=None).ve
         f"python3 -m venv {HOME}/venv && {HOME}/venv/bin/pip install -q {wheels}",
         f"{HOME}/venv/bin/mdbench --version",
     )
-    lines = [(command, HOME, "") for command in setup]
-    lines += [
-        (f"PATH={HOME}/venv/bin:$PATH; {step.text}", f"{HOME}/work", step.name)
-        for step in packaged_steps((ROOT / "README.md").read_text(encoding="utf-8"))
-        if not step.needs_engine
-    ]
-    lines += [
-        (f"PATH={HOME}/venv/bin:$PATH; ./{command}", f"{HOME}/work/{name}", "")
-        for name, command in EXAMPLES.items()
-    ]
-    for command, where, name in lines:
-        if name:
-            (home / "work" / name).write_text(command.partition("; ")[2], encoding="utf-8")
-            continue
+    path = f"PATH={HOME}/venv/bin:$PATH; "
+    lines = [(command, HOME) for command in setup]
+    for step in packaged_steps((ROOT / "README.md").read_text(encoding="utf-8")):
+        if step.name:
+            (home / "work" / step.name).write_text(step.text, encoding="utf-8")
+        elif not step.needs_engine:
+            lines.append((f"{path}{step.text}", f"{HOME}/work"))
+    lines += [(f"{path}./{command}", f"{HOME}/work/{name}") for name, command in EXAMPLES.items()]
+    for command, where in lines:
         problem = run_step(bare, command, where)
         if problem is not None:
             raise ReleaseError(f"On bare {suite}: {command}\n{problem}")

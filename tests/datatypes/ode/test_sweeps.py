@@ -324,3 +324,15 @@ def test_a_run_leaves_a_record_for_each_combination(
     }
     assert main([*line, "--sweep", "sample=20"]) == 2
     assert "Did you mean samples" in capsys.readouterr().err
+
+
+def test_a_kind_of_noise_without_noise_is_refused() -> None:
+    with pytest.raises(UsageError, match="noise-kind=outliers and no noise"):
+        Conditions.read("rc-circuit+noise-kind=outliers")
+    with pytest.raises(UsageError, match="noise-kind=outliers and no noise"):
+        swept(["rc-circuit"], [{"noise-kind": "outliers"}])
+    both = [{"noise": size, "noise-kind": "outliers"} for size in ("0", "0.01")]
+    clean, noisy = swept(["rc-circuit"], both)
+    assert "outliers" not in clean
+    assert Conditions.read(noisy)[1].noise_kind == "outliers"
+    assert swept(["rc-circuit+noise=0.01"], [{"noise-kind": "outliers"}]) == [noisy]
