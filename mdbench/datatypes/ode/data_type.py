@@ -168,15 +168,6 @@ class _Samples(NamedTuple):
     inputs: Array | None
 
 
-def _solver_remarks(dataset: OdeDataset) -> list[str]:
-    """Say from what time on samples are the solver's, for the starts where some are."""
-    return [
-        f"start {number}: samples after t = {until:g} are the solver's, not the equations'"
-        for number, until in enumerate(dataset.exact_until[: 1 + (dataset.unseen is not None)], 1)
-        if until < float(dataset.clean.t.max())
-    ]
-
-
 class Ode(EquationType[OdeDataset]):
     """Systems ``du/dt = f(u)``, known by one sampled trajectory."""
 
@@ -290,7 +281,13 @@ class Ode(EquationType[OdeDataset]):
                     if remark
                 ),
                 *dataset.left_out,
-                *_solver_remarks(dataset),
+                *(
+                    f"start {number}: samples after t = {until:g} are the solver's, "
+                    "not the equations'"
+                    for number, until in enumerate(dataset.exact_until, 1)
+                    if until < float(dataset.clean.t.max())
+                    and (number == 1 or dataset.unseen is not None)
+                ),
             ),
         )
 

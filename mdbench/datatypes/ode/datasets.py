@@ -29,7 +29,6 @@ from mdbench.datatypes.equations.options import (
 from mdbench.datatypes.equations.selection import INTEGRATED_TO, Increments
 from mdbench.datatypes.facts import Protocol
 from mdbench.datatypes.ode import FACTS
-from mdbench.datatypes.ode.accuracy import checked_trajectory
 from mdbench.datatypes.ode.sweeps import SECOND_START, SETS, Conditions
 from mdbench.datatypes.ode.systems import SOLVER, read_system
 from mdbench.errors import DataError, UsageError
@@ -163,7 +162,13 @@ class _SecondTrajectory:
         start = self.system.initial_conditions[1]
         place = "_".join(f"{value:g}" for value in start)
         path = self.cache / f"{self.system.name}-{self.system.recipe[:16]}-from-{place}.npz"
-        return load_or_make(path, lambda: checked_trajectory(self.system, 1, self.folder))
+        return load_or_make(path, lambda: _made(self.system, 1, self.folder))
+
+
+def _made(system: OdeSystem, number: int, folder: Path) -> Trajectory:
+    from mdbench.datatypes.ode.accuracy import checked_trajectory  # noqa: PLC0415 - made once
+
+    return checked_trajectory(system, number, folder)
 
 
 class OdeSystems(Source[OdeDataset]):
@@ -282,9 +287,7 @@ class OdeSystems(Source[OdeDataset]):
         """Return the clean trajectory, which is read once for all levels of noise and seeds."""
         if name not in self._clean:
             path = self.cache / f"{name}-{system.recipe[:16]}.npz"
-            self._clean[name] = load_or_make(
-                path, lambda: checked_trajectory(system, 0, self.folder)
-            )
+            self._clean[name] = load_or_make(path, lambda: _made(system, 0, self.folder))
         return self._clean[name]
 
     def _unseen(self, name: str, system: OdeSystem) -> _SecondTrajectory | None:

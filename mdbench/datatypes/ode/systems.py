@@ -218,6 +218,8 @@ def read_system(path: Path) -> OdeSystem:
         except ValueError as error:
             raise DataError(f"{path}: {key} = {equation!r}: {error}") from error
     sampling, starts = _sampling(path, table), _initial_conditions(path, table, len(states))
+    if "exact_until" in table:
+        sampling["exact_until"] = _positive(path, table, "exact_until", len(starts))
     system = OdeSystem(
         name=unicodedata.normalize("NFC", path.stem),
         id=text(path, table, "id"),
@@ -229,7 +231,6 @@ def read_system(path: Path) -> OdeSystem:
         equations=tuple(equations.values()),
         constants=constants,
         initial_conditions=starts,
-        exact_until=_positive(path, table, "exact_until", len(starts)),
         **sampling,
     )
     used = {word for each in equations.values() for word in _WORD.findall(each)} & {*FUNCTIONS}
@@ -257,7 +258,8 @@ def _sampling(path: Path, table: dict[str, Any]) -> dict[str, Any]:
                 f"{path}: samples = {samples}", f"It is from {MIN_SAMPLES} to {_MOST_SAMPLES:,}."
             )
         settings = {"end": end, "samples": samples, "accurate": True}
-        settings["tolerances"] = _positive(path, table, "tolerances", 2)
+        if "tolerances" in table:
+            settings["tolerances"] = _positive(path, table, "tolerances", 2)
     if "lyapunov" in table:
         settings["lyapunov"] = number(path, "lyapunov", table.pop("lyapunov"))
         if settings["lyapunov"] <= 0:
@@ -272,9 +274,7 @@ def _sampling(path: Path, table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _positive(path: Path, table: dict[str, Any], key: str, count: int) -> tuple[float, ...]:
-    """Pop a list of so many positive numbers; empty where the key is missing."""
-    if key not in table:
-        return ()
+    """Pop a list of so many positive numbers."""
     values = table.pop(key)
     if not isinstance(values, list) or len(values) != count:
         raise DataError(f"{path}: {key} = {values!r}", f"It has to be a list of {count} numbers.")
