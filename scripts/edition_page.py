@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import chain
 from math import inf
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
@@ -308,6 +309,84 @@ def derivations_table(results: Results) -> str:
             }
         lines.append([_shown(name), *shares.values()])
     return to_table(["method", *LABELS], lines)
+
+
+def ranges_table(results: Results, groups: Mapping[str, Sequence[str]]) -> str:
+    """Write what the ranges of SRSD cost a method, as table S16 of its paper does.
+
+    The laws are those of the Feynman database that SRSD has with realistic ranges and SRBench with
+    the database's own, and that every method of both suites has.  Solutions are by SRBench's rule;
+    an edit distance is normalized, and 1 where there is no answer.
+
+    Parameters
+    ----------
+    groups
+        The datasets of each set of SRSD.
+
+    Returns
+    -------
+    str
+        Markdown: a row a method; published shares are those of all 116 and 120 laws.
+    """
+    suites = {one.suite.title: one for one in results.shown}
+    if not {"SRBench", "SRSD"} <= suites.keys():
+        return TOO_FEW
+    groups = {name: groups[name] for name in read_published_sets("srsd").values["srsd"]}
+    start = suites["SRBench"].suite.start
+    sides = [
+        {
+            method: {one.dataset.removeprefix(start): one for one in records}
+            for method, records in _compared(results, suites[title]).items()
+        }
+        for title in ("SRBench", "SRSD")
+    ]
+    laws = set.intersection(*(set(rows) for side in sides for rows in side.values()))
+    set_of = {law: name for name, members in groups.items() for law in members if law in laws}
+    feynman = {"srbench-feynman": [*chain(*groups.values())]}
+    printed = [
+        _published_shares(paper, sets, "srbench_solution")
+        for paper, sets in (("srbench", feynman), ("srsd", groups))
+    ]
+    counts = [f"*{sum(each == name for each in set_of.values())}*" for name in groups]
+    lines = [["*laws*", f"*{len(laws)}*", f"*{len(laws)}*", "", "", f"*{len(laws)}*", *counts]]
+    for method in sorted(sides[0].keys() & sides[1].keys()):
+        before, after = ([side[method][law] for law in sorted(laws)] for side in sides)
+        lines.append(
+            [
+                named(method),
+                *(f"{100 * _share_solved(each):.1f} %" for each in (before, after)),
+                *(f"{100 * rates[method]:.1f} %" if method in rates else "–" for rates in printed),
+                _edit_distance(before),
+                *(
+                    _edit_distance([one for one in after if set_of.get(one.dataset) == name])
+                    for name in groups
+                ),
+            ]
+        )
+    head = ["method", "solutions, SRBench's ranges", "SRSD's", "published, SRBench's", "SRSD's"]
+    return to_table([*head, "NED, SRBench's", *(f"SRSD's, {name}" for name in groups)], lines)
+
+
+def _share_solved(records: Sequence[Record]) -> float:
+    return fmean(_metric(one, "srbench_solution") == 1.0 for one in records)
+
+
+def _edit_distance(records: Sequence[Record]) -> str:
+    distances = [min(_metric(one, "normalized_edit_distance"), 1.0) for one in records]
+    return f"{fmean(distances):.3f}" if distances else "–"
+
+
+def _published_shares(
+    paper: str, groups: Mapping[str, Sequence[str]], metric: str
+) -> dict[str, float]:
+    """Return a paper's share of each method over several sets together, weighted by their laws."""
+    sets = read_published_sets(paper).values["srsd"]
+    laws = sum(map(len, groups.values()))
+    return {
+        method: sum(len(members) * sets[name][method][metric] for name, members in groups.items())
+        / laws
+        for method in set.intersection(*(set(sets[name]) for name in groups))
+    }
 
 
 def sizes_table(results: Results) -> str:

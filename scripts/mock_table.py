@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from statistics import median
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
 from findings import to_table
@@ -24,7 +24,7 @@ MODELS: Final = {
 }
 """What each column is called, by the name of the model."""
 CONTROL: Final = "_nollm"
-_SUITES: Final = {"ode": "ODEBench", "srsd": "SRSD"}
+_SUITES: Final = {"ode": "ODEBench", "srsd": "SRSD", "surface": "SurfaceBench"}
 
 
 def _model_of(one: Record) -> str:
@@ -74,6 +74,25 @@ def mock_faults(records: Sequence[Record]) -> str:
         failed = len(own) - answered
         lines.append([title, str(len(own)), str(calls), str(answered), str(failed)])
     return to_table(head, lines)
+
+
+def mock_tokens(records: Sequence[Record]) -> str:
+    """Write what a job of each loop asks of the mock that knows nothing: means over the jobs.
+
+    A mock counts tokens of texts as a server does; what a model thinks before it answers is not in
+    them.
+    """
+    groups: dict[tuple[str, str], list[tuple[int, ...]]] = defaultdict(list)
+    for one in records:
+        if (use := one.llm) is not None and use.model == "mock-knows-nothing":
+            used = use.calls or 0, use.prompt_tokens or 0, use.completion_tokens or 0
+            groups[one.data_type, one.algorithm].append(used)
+    head = ["suite", "method", "jobs", "completions", "tokens of prompts", "of completions"]
+    lines = []
+    for (kind, method), uses in sorted(groups.items()):
+        means = [f"{fmean(column):,.0f}" for column in zip(*uses, strict=True)]
+        lines.append([_SUITES[kind], f"`{method}`", str(len(uses)), *means])
+    return to_table(head, lines, texts=(0, 1))
 
 
 def mock_finding(records: Sequence[Record]) -> str:

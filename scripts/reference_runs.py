@@ -126,11 +126,20 @@ STUDIES = {
         ("studies/derivation-hard.toml",), "derivation", "results-derivation.md", "hard"
     ),
     "mock-models": StudyRun(
-        ("studies/mock-models-ode.toml", "studies/mock-models-srsd.toml"),
+        (
+            "studies/mock-models-ode.toml",
+            "studies/mock-models-srsd.toml",
+            "studies/mock-models-surface.toml",
+        ),
         "ode",
         "results-language-models.md",
     ),
     "measurements": StudyRun(("studies/measurements.toml",), "real", "results-real.md", "kept"),
+    "laws-of-seed-rows": StudyRun(("studies/seed-rows.toml",), "srsd", "results-srsd.md", "drawn"),
+    "fields-of-seed-rows": StudyRun(("studies/seed-rows.toml",), "pde", "results-pde.md", "levels"),
+    "surfaces-of-seed-rows": StudyRun(
+        ("studies/seed-rows.toml",), "surface", "results-surface.md", "noisy"
+    ),
     "srsd-search": StudyRun(("studies/srsd-search.toml",), "srsd", "results-srsd.md", "search"),
     "srsd-aifeynman": StudyRun(
         ("studies/srsd-aifeynman.toml",), "srsd", "results-srsd.md", "aifeynman"

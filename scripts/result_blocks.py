@@ -28,6 +28,7 @@ from edition_page import (
     methods_table,
     negligible_table,
     predictions_table,
+    ranges_table,
     sizes_table,
     suites_table,
     surface_figures,
@@ -44,7 +45,7 @@ from long_table import (
     long_finding,
     long_table,
 )
-from mock_table import mock_faults, mock_finding, mock_table
+from mock_table import mock_faults, mock_finding, mock_table, mock_tokens
 from operators import operator_tables, operators_figure, operators_markdown
 from parity import parity_table
 from rank_correlation import ranks_text
@@ -351,6 +352,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "mocks-finding": lambda reference: mock_finding(reference.results),
     "mocks": lambda reference: mock_table(reference.results),
     "faults": lambda reference: mock_faults(reference.results),
+    "tokens": lambda reference: mock_tokens(reference.results),
     "suites": lambda reference: suites_table(reference.edition),
     "measured-suites": lambda reference: suites_table(reference.edition, measured=True),
     "measured-best": lambda reference: best_table(reference.edition, measured=True),
@@ -363,6 +365,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "suites-figures": Reference.edition_figures,
     "surfaces": Reference.surface_figures,
     "fields": Reference.field_figures,
+    "ranges": lambda reference: ranges_table(reference.edition, reference.groups),
     "sizes": lambda reference: sizes_table(reference.edition),
     "benchmarks-part": Reference.benchmarks_part,
     "findings": lambda reference: edition_findings(reference.edition),

@@ -16,6 +16,7 @@ from edition_page import (
     methods_table,
     negligible_table,
     predictions_table,
+    ranges_table,
     sizes_table,
     suites_table,
     surface_figures,
@@ -556,6 +557,32 @@ def test_sizes_are_medians_of_answers_with_both_next_to_the_published_ones() -> 
     assert gomea == ["gp_gomea §", "6", "22.5", "12.5", "33.75", "22.75"]  # SRBench's gpgomea
     assert mine == ["mine", "4", "3", "2", "–", "–"]
     assert "No suite" in sizes_table(Results(ones[:3]))
+
+
+def solved(method: str, law: str, solution: float, distance: float | None) -> Record:
+    status = "timeout" if distance is None else "ok"
+    one = job(method, law, 0.0, data_type="srsd", status=status)
+    scores = {"srbench_solution": solution, "normalized_edit_distance": distance}
+    return one.model_copy(update={"metrics": {**one.metrics, **scores}})
+
+
+def test_ranges_are_compared_on_laws_that_both_suites_have() -> None:
+    laws = [f"law-{number}" for number in range(8)]
+    groups = {"easy": laws[:4], "medium": laws[4:7], "hard": laws[7:], "other": ["law-9"]}
+    ones = [solved("afp", f"srbench-{law}", 1.0, 0.0) for law in laws]
+    ones += [solved("afp", law, 0.0, 0.25) for law in laws[1:]]
+    ones += [solved("afp", "not-in-srbench", 1.0, 0.0)]
+    ones += [solved("mine", f"srbench-{law}", float(law == "law-3"), 1.5) for law in laws[:7]]
+    ones += [solved("mine", law, float(law < "law-4"), None) for law in laws]
+    head, _, shared, afp, mine = map(cells, ranges_table(Results(ones), groups).splitlines())
+    assert head[-3:] == ["SRSD's, easy", "SRSD's, medium", "SRSD's, hard"]
+    # Without law-0, which afp has not, and law-7, which mine has not.
+    assert shared[1:] == ["*6*", "*6*", "", "", "*6*", "*3*", "*3*", "*0*"]
+    weighted = f"{100 * (0.2 * 4 + 0.025 * 3 + 0.0) / 8:.1f} %"
+    assert afp[:6] == ["afp §", "100.0 %", "0.0 %", "21.1 %", weighted, "0.000"]
+    assert afp[6:] == ["0.250", "0.250", "–"]
+    assert mine == ["mine", "16.7 %", "0.0 %", "–", "–", "1.000", "1.000", "1.000", "–"]
+    assert "No suite" in ranges_table(Results(ones[:8]), groups)
 
 
 def test_fields_are_drawn_by_noise_on_those_that_every_method_has() -> None:

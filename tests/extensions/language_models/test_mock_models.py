@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from harness import ROOT
 from mock_models import FAULTS, KNOWS, MockModels, law_of
-from mock_table import MODELS, mock_faults, mock_finding, mock_table
+from mock_table import MODELS, mock_faults, mock_finding, mock_table, mock_tokens
 from reporting import result
 
 from eqverdict import parse
@@ -51,10 +51,12 @@ def test_small_models_have_every_fault_and_the_same_answer_to_the_same_request()
 @pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.stem)
 def test_the_law_is_written_in_the_names_of_the_prompt(study: Any) -> None:
     plan = make_plan(Study.read(study), Workspace.find())
-    assert {asked_of(job).llm_model for job in plan.jobs} == {None, *MODELS} - {""}
+    surfaces = study.stem.endswith("surface")
+    models = {"mock-knows-nothing"} if surfaces else {*MODELS} - {""}
+    assert {asked_of(job).llm_model for job in plan.jobs} == {None, *models}
     by_dataset = {job.dataset: job for job in plan.jobs if asked_of(job).llm_model}
-    assert len(by_dataset) == 3
-    for job in by_dataset.values():
+    assert len(by_dataset) == (13 if surfaces else 3)
+    for job in () if surfaces else by_dataset.values():  # no mock of that study knows a law
         law = law_of(job, plan.catalog)
         own = plan.catalog.load(job).truth
         assert own is not None
@@ -89,3 +91,21 @@ def test_the_table_has_each_loop_with_each_model_beside_its_control() -> None:
     faults = mock_faults(records).splitlines()
     assert faults[2] == "| control | 1 | 60 | 1 | 0 |"
     assert faults[-1] == "| as small models answer | 1 | 60 | 0 | 1 |"
+
+
+def test_tokens_are_means_of_the_jobs_that_ask_the_mock_that_knows_nothing() -> None:
+    def used(algorithm: str, model: str, prompt: int, completion: int) -> Any:
+        llm = {"model": model, "calls": 60}
+        return result(
+            algorithm, llm={**llm, "prompt_tokens": prompt, "completion_tokens": completion}
+        )
+
+    records = [
+        used("llmsr", "mock-knows-nothing", 12_000, 3_000),
+        used("llmsr", "mock-knows-nothing", 14_000, 1_001),
+        used("llmsr", "mock-small", 1, 1),
+        answered("llmsr_nollm", None),
+    ]
+    assert mock_tokens(records).splitlines()[2:] == [
+        "| ODEBench | `llmsr` | 2 | 60 | 13,000 | 2,000 |"
+    ]
