@@ -190,8 +190,10 @@ def outcome_of(before: Record, job: RerunJob, after: Record) -> tuple[Outcome, s
     ended = (before.cut_off or after.cut_off) and _share_used(after) >= _HALF
     if before.answered != after.answered and not ended:
         return "different", f"{before.status.word} in the bundle, {after.status.word} here"
-    if not job.repeatable or agreed.sameness is Agreement.CHAOTIC:
+    if not job.repeatable:
         return "undecided", "the method's answers differ from run to run"
+    if agreed.sameness is Agreement.CHAOTIC:
+        return "undecided", "another kernel, and a method whose answer follows from the last digits"
     return ("undecided", "the job was ended by its limit") if ended else ("different", _OTHER)
 
 
@@ -216,7 +218,7 @@ def _share_used(record: Record) -> float:
 
 def _why_it_decides_nothing(after: Record) -> str:
     """Return why not even an equal result would prove anything; empty where it would."""
-    if after.llm is not None:
+    if after.llm is not None and after.llm.model is not None:
         return "its language model answers from the bundle's own log"
     return "" if after.attempted else f"the job could not be run: {after.status.word}"
 
