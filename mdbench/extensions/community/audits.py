@@ -32,6 +32,8 @@ _LARGEST: Final = 2**26
 _DECIDES: Final = frozenset({Agreement.SAME, Agreement.NEARLY})
 
 _OTHER: Final = "another result"
+_BY_CHANCE: Final = "the method's answers differ from run to run"
+_LAST_DIGITS: Final = "another kernel, and a method whose answer follows from the last digits"
 _HALF: Final = 0.5
 """Part of its limit from which on a job may be ended on another machine."""
 
@@ -190,10 +192,8 @@ def outcome_of(before: Record, job: RerunJob, after: Record) -> tuple[Outcome, s
     ended = (before.cut_off or after.cut_off) and _share_used(after) >= _HALF
     if before.answered != after.answered and not ended:
         return "different", f"{before.status.word} in the bundle, {after.status.word} here"
-    if not job.repeatable:
-        return "undecided", "the method's answers differ from run to run"
-    if agreed.sameness is Agreement.CHAOTIC:
-        return "undecided", "another kernel, and a method whose answer follows from the last digits"
+    if not job.repeatable or agreed.sameness is Agreement.CHAOTIC:
+        return "undecided", _LAST_DIGITS if job.repeatable else _BY_CHANCE
     return ("undecided", "the job was ended by its limit") if ended else ("different", _OTHER)
 
 

@@ -406,7 +406,8 @@ def _floats(table: Table, label: str, align: str, most_columns: int | None = Non
     columns = table.columns[1:]
     width = max(1, len(columns))
     if most_columns:  # names that are long need more parts; all parts have about as many columns
-        signs = sum(max(_FEWEST_SIGNS, len(column.title)) for column in columns)
+        names = [column.title.replace("\\", "") for column in columns]
+        signs = sum(max(_FEWEST_SIGNS, len(name)) for name in names)
         parts = max(width / most_columns, signs / _MOST_SIGNS)
         width = math.ceil(width / math.ceil(parts))
     pieces = [
