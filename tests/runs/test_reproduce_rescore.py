@@ -368,3 +368,24 @@ def test_what_is_computed_as_before_is_taken_from_records_where_that_is_asked_fo
     assert done.left == ""
     assert done.after.metrics["solution"] == (0.0 if believed else 1.0)
     assert done.after.metrics["nmse"] == pytest.approx(record.metrics["nmse"], abs=1e-12)
+
+
+@pytest.mark.parametrize("reuse", [True, False])
+def test_an_answer_of_another_form_is_not_compared_with_all_laws_again(reuse: bool) -> None:
+    source = ROOT / "docs" / "results" / "measurements.jsonl.xz"
+    right, identified = (
+        next(
+            record
+            for record in read_records(source)
+            if record.metrics.get("same_law") == 1.0
+            and (record.metrics.get("identified") == 1.0) is is_identified
+        )
+        for is_identified in (False, True)
+    )
+    forged = [
+        record.model_copy(update={"metrics": {**record.metrics, "same_law": 0.0}})
+        for record in (right, identified)
+    ]
+    done = rescore_all(forged, Workspace.find(), 1, reuse=reuse)
+    scores = [scored.after.metrics["same_law"] for scored in done]
+    assert scores == [0.0 if reuse else 1.0, 1.0]  # an identified law is of its own form

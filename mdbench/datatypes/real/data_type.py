@@ -39,7 +39,7 @@ from mdbench.datatypes.real.problem import (
     read_measurements,
     read_title,
 )
-from mdbench.datatypes.real.recovery import FAR, PARTS, RECOVERED, ROW_ERRORS, form_of
+from mdbench.datatypes.real.recovery import FAR, PARTS, RECOVERED, ROW_ERRORS, Form, form_of
 from mdbench.errors import DataError, UsageError
 from mdbench.installation import page
 from mdbench.metrics.regression import r2
@@ -118,6 +118,7 @@ class Real(EquationType[RealDataset]):
 
     name = "real"
     scorer_version = 6
+    metrics_since = {"same_law": 6}  # noqa: RUF012 - as declared: ClassVar[Mapping]
     from_files = True
     views = FACTS.views
     metrics = (
@@ -258,7 +259,10 @@ class Real(EquationType[RealDataset]):
         assert isinstance(answer, EquationAnswer)  # noqa: S101 - of `read_answer`
         identified = scores.metrics.get("identified") == 1
         [text] = answer.equations
-        form = form_of(text, dataset.laws, dataset.table, identified=identified)
+        if answer.recorded.get("same_law") == 0 and not identified:
+            form = Form(same=False)
+        else:
+            form = form_of(text, dataset.laws, dataset.table, identified=identified)
         metrics = {**scores.metrics, "same_law": None if form.same is None else float(form.same)}
         errors = _unit_errors(answer.values, dataset.table, dataset.held_out)
         if form.shortened and self._fits(task, answer):

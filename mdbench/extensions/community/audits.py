@@ -32,6 +32,8 @@ _LARGEST: Final = 2**26
 _DECIDES: Final = frozenset({Agreement.SAME, Agreement.NEARLY})
 
 _OTHER: Final = "another result"
+_BY_CHANCE: Final = "the method's answers differ from run to run"
+_LAST_DIGITS: Final = "another kernel, and a method whose answer follows from the last digits"
 _HALF: Final = 0.5
 """Part of its limit from which on a job may be ended on another machine."""
 
@@ -191,7 +193,7 @@ def outcome_of(before: Record, job: RerunJob, after: Record) -> tuple[Outcome, s
     if before.answered != after.answered and not ended:
         return "different", f"{before.status.word} in the bundle, {after.status.word} here"
     if not job.repeatable or agreed.sameness is Agreement.CHAOTIC:
-        return "undecided", "the method's answers differ from run to run"
+        return "undecided", _LAST_DIGITS if job.repeatable else _BY_CHANCE
     return ("undecided", "the job was ended by its limit") if ended else ("different", _OTHER)
 
 
@@ -216,7 +218,7 @@ def _share_used(record: Record) -> float:
 
 def _why_it_decides_nothing(after: Record) -> str:
     """Return why not even an equal result would prove anything; empty where it would."""
-    if after.llm is not None:
+    if after.llm is not None and after.llm.model is not None:
         return "its language model answers from the bundle's own log"
     return "" if after.attempted else f"the job could not be run: {after.status.word}"
 

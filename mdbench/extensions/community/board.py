@@ -104,6 +104,7 @@ def rows_of(
     submissions: Iterable[Submission],
     folders: Folders,
     metrics: Mapping[str, Sequence[MetricSpec]],
+    wanted: Callable[[Record], bool] | None = None,
 ) -> list[BoardRow]:
     """Return the rows of a board, those of one method next to each other.
 
@@ -115,6 +116,8 @@ def rows_of(
         The methods' folders that are here: methods are named by them.
     metrics
         Of each data type, the primary one first.
+    wanted
+        Whether the board is of a record's job; None for all.  Others are no reason for a remark.
     """
     rows: dict[tuple[str, str], list[BoardRow]] = defaultdict(list)
     for submission in submissions:
@@ -132,7 +135,9 @@ def rows_of(
             }
             rows[method].append(BoardRow(chosen, (submission.name,)))
     methods = [_distinct(several) for _, several in sorted(rows.items())]
-    return [replace(row, remark=_remark(row, several)) for several in methods for row in several]
+    return [
+        replace(row, remark=_remark(row, several, wanted)) for several in methods for row in several
+    ]
 
 
 def _distinct(rows: Sequence[BoardRow]) -> list[BoardRow]:
@@ -147,7 +152,9 @@ def _distinct(rows: Sequence[BoardRow]) -> list[BoardRow]:
     return sorted(merged, key=lambda row: row.bundles)
 
 
-def _remark(row: BoardRow, rows: Sequence[BoardRow]) -> str:
+def _remark(
+    row: BoardRow, rows: Sequence[BoardRow], wanted: Callable[[Record], bool] | None
+) -> str:
     """Return which refuted jobs a row lacks of rows of its method whose other results it has.
 
     Who leaves them out of an archive is seen so.  A row whose own jobs were run again needs no
@@ -158,7 +165,11 @@ def _remark(row: BoardRow, rows: Sequence[BoardRow]) -> str:
         return ""
     remarks = []
     for other in rows:
-        refuted = sum(one.refuted != "" for q, one in other.records.items() if q not in row.records)
+        refuted = sum(
+            q not in row.records and (wanted is None or wanted(one.record))
+            for q, one in other.records.items()
+            if one.refuted
+        )
         same = refuted and sum(
             q in other.records and _result(one) == _result(other.records[q])
             for q, one in unverified.items()
@@ -251,7 +262,7 @@ def make_site(
         What is to be known before all else.
     """
     evidence = Evidence(content)
-    rows = rows_of(evidence, content.submissions, folders, metrics)
+    rows = rows_of(evidence, content.submissions, folders, metrics, wanted)
     pairs = [(row, judged) for row in rows for judged in row.records.values()]
     ranked = [
         (row, judged)

@@ -156,20 +156,27 @@ class Folders:
         name: str
         lock_sha256: str
         asks_for: tuple[str, ...]
+        service: str
 
     def __init__(self, workspace: Workspace) -> None:
         self._by_hash: dict[str, Folders._Folder] = {}
         for name, method in methods.discover(workspace.algorithms).items():
             if not isinstance(method, MethodError):
                 with suppress(MethodError, OSError):
-                    folder = self._Folder(name, method.lock_sha256(), method.spec.given)
+                    spec = method.spec
+                    folder = self._Folder(name, method.lock_sha256(), spec.given, spec.service)
                     self._by_hash[method.fingerprint()] = folder
 
     def faults(self, record: Record) -> Iterator[str]:
-        """Yield that the folder of a record has another name here."""
+        """Yield that the folder of a record has another name here, or asks no language model."""
         folder = self._by_hash.get(record.key_parts.get("adapter", ""))
-        if folder is not None and folder.name != record.algorithm:
+        if folder is None:
+            return
+        if folder.name != record.algorithm:
             yield f"algorithm is {record.algorithm!r}, and its folder is that of {folder.name}"
+        # What a model has answered cannot be run again, so only who asks one may name one.
+        if record.llm is not None and record.llm.model is not None and not folder.service:
+            yield f"llm.model is {record.llm.model!r}, and {folder.name} asks no language model"
 
     def named(self, record: Record) -> Record:
         """Return a record under the name that its folder has here, with what that one asks for.

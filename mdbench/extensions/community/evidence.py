@@ -14,6 +14,7 @@ from mdbench.errors import counted
 from mdbench.extensions.community.audits import ENOUGH, VERSION, is_evidence, job_of, outcome_of
 from mdbench.extensions.community.checks import Trust
 from mdbench.records import Measured
+from mdbench.runs.reproduce import RESULT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,8 +32,8 @@ class JudgedRecord:
     Attributes
     ----------
     record
-        As it counts: where its job was run again, with what that has measured; otherwise without
-        times, as nobody but its bundle knows them.
+        As it counts: where its job was run again, with the answer, scores and times of that;
+        otherwise without times, as nobody but its bundle knows them.
     claimed_wall_s
         The time that its bundle states, in seconds.
     trust, reason
@@ -108,10 +109,11 @@ class Evidence:
         if outcomes["equal"] and outcomes["different"]:
             return replace(without_times, reason="auditors have different results of it")
         for rerun, _ in outcomes["equal"]:
-            measured = rerun.verdict.record.measured
-            return JudgedRecord(
-                record.model_copy(update={"measured": measured}), wall_s, Trust.RERUN
-            )
+            # Of another kernel an answer is equal whose last digits are others, which anybody can
+            # choose: what counts is what the auditor's job left.
+            after = rerun.verdict.record
+            result = {name: getattr(after, name) for name in (*RESULT, "measured")}
+            return JudgedRecord(record.model_copy(update=result), wall_s, Trust.RERUN)
         for rerun, why in outcomes["different"]:
             return replace(without_times, refuted=f"run again by {rerun.auditor}: {why}")
         for rerun, why in outcomes["undecided"]:

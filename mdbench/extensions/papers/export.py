@@ -16,6 +16,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name
+from mdbench.errors import counted
 from mdbench.metrics.spec import is_high
 from mdbench.reports.columns import (
     LATEX,
@@ -346,8 +347,9 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
     primary = board.primary
     columns = sorted(columns_of(board, "latex"), key=lambda column: column.paper)
     others = [c.spec for c in columns if c.spec and c.spec is not primary]
-    caption = f"{board.name}: rank by {primary.title} of {len(board.ranked)} methods on "
-    caption += f"{len(board.systems)} systems."
+    methods = counted(len(board.ranked), "method")
+    caption = f"{board.name}: rank by {primary.title} of {methods} on "
+    caption += f"{counted(len(board.systems), 'system')}."
     text = f"{primary.title}: {primary.explanation}, with its bootstrap interval"
     text += "".join(f"; {spec.title}: {spec.explanation}" for spec in others)
     shown = [
@@ -382,6 +384,8 @@ def _leaderboard(name: str, board: Leaderboard) -> str:
 
 _MOST_ROWS, _MOST_METHODS = 45, 8
 """Rows of a table that fit a page, and methods that fit next to each other."""
+_FEWEST_SIGNS, _MOST_SIGNS = 11, 100
+"""Signs that a cell takes, and that the cells or names of methods next to each other may take."""
 _MOST_FLOATS = 10
 """Tables that may wait for a page: TeX has no room for many more."""
 
@@ -399,7 +403,13 @@ def _floats(table: Table, label: str, align: str, most_columns: int | None = Non
     most_columns
         None for all.
     """
-    width = most_columns or max(1, len(table.columns) - 1)
+    columns = table.columns[1:]
+    width = max(1, len(columns))
+    if most_columns:  # names that are long need more parts; all parts have about as many columns
+        names = [column.title.replace("\\", "") for column in columns]
+        signs = sum(max(_FEWEST_SIGNS, len(name)) for name in names)
+        parts = max(width / most_columns, signs / _MOST_SIGNS)
+        width = math.ceil(width / math.ceil(parts))
     pieces = [
         Table(
             [table.columns[0], *table.columns[first : first + width]],

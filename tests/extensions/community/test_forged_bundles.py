@@ -113,11 +113,11 @@ class Scene:
             rows.setdefault(record.method, []).append(record)
         return rows
 
-    def remarks(self) -> dict[str, str]:
+    def remarks(self, wanted: Callable[[Record], bool] | None = None) -> dict[str, str]:
         """Return the remark of each row of the board, by the names of its bundles."""
         content, registry = self.registry.read(), self.registry
         records = [verdict.record for one in content.submissions for verdict in one.verdicts]
-        args = content.submissions, registry.folders, metrics_of(records)
+        args = content.submissions, registry.folders, metrics_of(records), wanted
         return {row.name: row.remark for row in rows_of(Evidence(content), *args)}
 
     def audit(self, name: str, key: str = "alice", share: float = 1.0) -> Path:
@@ -790,6 +790,54 @@ def test_no_bundle_can_keep_auditors_out(scene: Scene, monkeypatch: pytest.Monke
     scene.board()
     assert {record.algorithm for record in scene.pages["closed"]} == {"mean"}
     assert {record.algorithm for record in scene.pages["open"]} == {"other"}
+
+
+def test_what_is_re_run_is_what_the_auditors_job_left(scene: Scene) -> None:
+    """Forgery 92: better last digits, of a kernel and data on which an audit allows for others."""
+    elsewhere = {"cpu": "another", "cores": 1, "memory_mb": 1, "os": "x"}
+    near = []
+    for record in scene.mean:
+        answer = [repr(float(text) * (1 + 5e-4)) for text in record.equations or ()]
+        moved = stolen(record, scene.workspace, answer)
+        stated = {"measured__blas_kernel": "other", "measured__blas_threads": 1}
+        moved = changed(moved, provenance__machine=elsewhere, **stated)
+        near.append(with_parts(moved, dataset="3" * 64))
+    scene.submit(near, "near")
+    (row,) = scene.rows().values()
+    assert nmse(row) == nmse(near)
+    assert nmse(near) != pytest.approx(nmse(scene.mean), rel=1e-9)
+    scene.add_audit("near")
+    assert scene.trusts("near") == [Trust.RERUN] * 3
+    (row,) = scene.rows().values()
+    assert nmse(row) == nmse(scene.mean)
+    by_system = {record.system: record.equations for record in scene.mean}
+    assert {record.system: record.equations for record in row} == by_system
+
+
+def test_a_remark_is_of_the_jobs_of_the_board(scene: Scene) -> None:
+    """Forgery 93: a competitor's records, and a refuted one of a job that nobody has asked for."""
+    first, *others = scene.mean
+    forged = stolen(first, scene.workspace)
+    scene.submit([forged], "refuted")
+    scene.add_audit("refuted")
+    honest = scene.submit(others, "honest").name
+    scene.submit([*others, forged], "attack")
+    assert scene.remarks()[honest].endswith("with which it has 2 equal results")
+    assert scene.remarks(lambda record: record.dataset != first.dataset)[honest] == ""
+    scene.add_audit("honest")
+    assert scene.remarks()[honest] == ""
+
+
+def test_who_asks_no_language_model_names_none(scene: Scene) -> None:
+    """Forgeries 94 and 95: a model that no audit could ask, so that none would decide."""
+    named = [changed(one, llm={"model": "m", "budget": {}}) for one in scene.mean]
+    with pytest.raises(RecordsError, match="mean asks no language model"):
+        scene.submit(named, "named")
+    # A method's control has the budget of the method, and asks nobody: its audits decide.
+    control = [stolen(changed(one, llm={"budget": {}}), scene.workspace) for one in scene.mean]
+    scene.submit(control, "control")
+    scene.add_audit("control")
+    assert all(judged.refuted for judged in scene.judged()["control"])
 
 
 ODD: dict[str, list[Any]] = {

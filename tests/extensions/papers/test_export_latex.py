@@ -138,7 +138,7 @@ def test_a_large_table_is_several_with_all_systems_and_methods() -> None:
     assert max(map(len, captions)) < 400  # what columns mean stands outside
     assert [line[-12:] for line in captions[1:]] == [f"Part {n} of 6." for n in range(1, 7)]
     systems = [line.split(" & ") for line in text.splitlines() if re.match(r"s\d+ &", line)]
-    assert sorted(len(cells) - 1 for cells in systems) == [1] * 50 + [8] * 100
+    assert sorted(len(cells) - 1 for cells in systems) == [5] * 50 + [6] * 100
     heads = [
         line.removesuffix(r" \\").split(" & ")[1:]
         for line in text.splitlines()
@@ -146,6 +146,14 @@ def test_a_large_table_is_several_with_all_systems_and_methods() -> None:
     ]
     assert {name for names in heads for name in names} == {f"m{m}" for m in range(17)}
     assert text.count(r"\label") == 2
+
+
+def test_methods_with_long_names_are_in_more_tables() -> None:
+    records = [data(f"a_method_of_a_name_{m:05}", "s") for m in range(8)]
+    text = latex_tables(boards(records))
+    systems = [line for line in text.splitlines() if line.startswith("s &")]
+    assert [line.count(" & ") for line in systems] == [4, 4]
+    assert "of 8 methods on 1 system." in text
 
 
 @pytest.mark.parametrize(
