@@ -157,7 +157,7 @@ def try_bare(suite: str, folder: Path, dist: Path) -> None:
     home.mkdir()
     bare = Bare(folder / suite, home, dist)
     bare.make(suite)
-    wheels = " ".join(f"/source/{path.name}" for path in sorted(dist.glob("mdbench*.whl")))
+    wheels = " ".join(f"/source/{path.name}" for path in sorted(dist.glob("*.whl")))
     data = ROOT / "docs" / "data"
     shutil.copytree(data, home / "work" / "docs" / "data")
     for name in EXAMPLES:
