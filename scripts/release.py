@@ -35,6 +35,7 @@ VERSIONS: Final = {
     "eqverdict/pyproject.toml": r'^version = "([^"]+)"',
     "mdbench/__init__.py": r'^__version__ = "([^"]+)"',
     "CITATION.cff": r"^version: (\S+)",
+    ".zenodo.json": r'^  "version": "([^"]+)"',
 }
 """Where the version stands, as the first match in each file."""
 UNRELEASED: Final = "## Unreleased"
