@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import release
-import yaml
+import yaml  # type: ignore[import-untyped]  # it has no types of its own
 from harness import ROOT
 
 import mdbench
