@@ -35,6 +35,7 @@ VERSIONS: Final = {
     "eqverdict/pyproject.toml": r'^version = "([^"]+)"',
     "mdbench/__init__.py": r'^__version__ = "([^"]+)"',
     "CITATION.cff": r"^version: (\S+)",
+    ".zenodo.json": r'^  "version": "([^"]+)"',
 }
 """Where the version stands, as the first match in each file."""
 UNRELEASED: Final = "## Unreleased"
@@ -157,7 +158,7 @@ def try_bare(suite: str, folder: Path, dist: Path) -> None:
     home.mkdir()
     bare = Bare(folder / suite, home, dist)
     bare.make(suite)
-    wheels = " ".join(f"/source/{path.name}" for path in sorted(dist.glob("mdbench*.whl")))
+    wheels = " ".join(f"/source/{path.name}" for path in sorted(dist.glob("*.whl")))
     data = ROOT / "docs" / "data"
     shutil.copytree(data, home / "work" / "docs" / "data")
     for name in EXAMPLES:

@@ -115,6 +115,18 @@ def test_a_program_that_does_not_flush_is_not_told_to_take_more_time_alone(
         assert "fflush(stdout)" in finding.explanation
 
 
+def test_what_is_printed_of_a_program_is_not_python_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MDBENCH_METHODS", str(tmp_path))
+    assert main(["new", "compiled", "--program"]) == 0
+    printed = capsys.readouterr().out
+    assert "What compiles it is" in printed
+    assert not re.search("requirements|adapter", printed)
+    assert main(["new", "plain"]) == 0
+    assert f"Name its packages in {tmp_path}/plain/requirements.in" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 @pytest.mark.build
 @pytest.mark.parametrize("start", ["front", "trajectory", "program"])

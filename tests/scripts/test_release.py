@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,12 +15,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 import release
+import yaml  # type: ignore[import-untyped]  # it has no types of its own
 from harness import ROOT
 
 import mdbench
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+DEPOSIT_KEYS = {
+    *("upload_type", "title", "creators", "description", "access_right", "license", "keywords"),
+    *("related_identifiers", "references", "version", "language", "notes", "contributors"),
+}
 
 
 def git(folder: Path, *words: str) -> str:
@@ -55,6 +63,22 @@ def test_all_files_have_one_version() -> None:
         if name != "eqverdict/pyproject.toml"
     }
     assert versions == {mdbench.__version__}
+
+
+def test_the_archives_record_says_what_the_citation_says() -> None:
+    record = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert record["title"] == citation["title"]
+    assert record["description"] == f"<p>{citation['abstract']}</p>"
+    assert record["creators"] == citation["authors"]
+    assert record["license"] == citation["license"]
+    assert record["keywords"] == citation["keywords"]
+    # The keys and values of a deposit, by the archive's own documentation.
+    assert set(record) <= DEPOSIT_KEYS
+    assert (record["upload_type"], record["access_right"]) == ("software", "open")
+    for related in record["related_identifiers"]:
+        assert re.fullmatch(r"arXiv:\d{4}\.\d{5}", related["identifier"])
+        assert (related["relation"], related["scheme"]) == ("references", "arxiv")
 
 
 def test_a_clean_folder_is_not_refused(clone: Path) -> None:

@@ -71,8 +71,10 @@ def new(
         lock, run = str(resource(lock)), str(resource(run))
     print(f"Made {shown}: a method that can be run as it is ({STARTS[start]}).")
     source = "linear_fit.c (or another file)" if program else "adapter.py"
+    packages = f"Name its packages in {shown}/requirements.in, then: {lock} {name}"
+    compiled = f"What compiles it is {shown}/fetch.py; files that it reads are sources there."
     print(f"  1. Put your method into {shown}/{source} and its facts into method.toml.")
-    print(f"  2. Name its packages in {shown}/requirements.in, then: {lock} {name}")
+    print(f"  2. {compiled if program else packages}")
     print(f"  3. {_program()} check {name}\n  4. {run} --algorithm {name} --data-type ode")
 
 

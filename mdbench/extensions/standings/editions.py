@@ -152,7 +152,19 @@ class EditionIndex:
 
     def standings(self, records: Sequence[Record], method: str) -> list[Standing]:
         """Return where a method stands, suite by suite; the largest first."""
-        own = verdicts_of(record for record in records if record.algorithm == method)
+        return self._standings(verdicts_of(r for r in records if r.algorithm == method))
+
+    def standings_of_its_own(self, method: str) -> list[Standing]:
+        """Return where a method of the editions stands by their records, as `standings` does."""
+        return self._standings(
+            {
+                suite: {method: methods[method]}
+                for suite, methods in self.suites.items()
+                if method in methods
+            }
+        )
+
+    def _standings(self, own: Mapping[Suite, Mapping[str, Verdicts]]) -> list[Standing]:
         standings = []
         for suite, methods in own.items():
             others = self.suites.get(suite, {})

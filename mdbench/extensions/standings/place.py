@@ -48,7 +48,7 @@ def records_of_method(method: str, folders: Sequence[Path]) -> list[Record]:
 
 def place_method(
     method: str,
-    folders: Sequence[Path],
+    results: Sequence[Path] | None,
     console: Console,
     *,
     figure: Path | None = None,
@@ -58,6 +58,9 @@ def place_method(
 
     Parameters
     ----------
+    results
+        Folders and files with its records; None for those of this folder and, where there are
+        none, of the editions.
     figure
         A file for the figure, as SVG; None for none.
 
@@ -67,13 +70,18 @@ def place_method(
         If it has no record, or none that can be compared.
     """
     index = EditionIndex.read()
-    if absent := [folder for folder in folders if not folder.exists()]:
+    folders = results or RESULTS
+    absent = [folder for folder in folders if not folder.exists()]
+    records = [] if absent else records_of_method(method, folders)
+    standings = index.standings(records, method)
+    is_the_editions = not records and not results
+    if is_the_editions:
+        standings = index.standings_of_its_own(method)
+    if not standings and absent:
         raise UsageError(
             f"There is no folder {absent[0]} here with results of {method}.",
             f"Name the folder: --results DIR.  To make some: {run_hint(method, ['ode'])}",
         )
-    records = records_of_method(method, folders)
-    standings = index.standings(records, method)
     if not standings:
         raise _nothing_to_compare(method, records, folders, index)
     if json_:
@@ -81,6 +89,9 @@ def place_method(
     else:
         for line in (line for standing in standings for line in _lines(standing, index)):
             console.print(line, soft_wrap=True)
+        if is_the_editions:
+            editions = " and ".join(index.names)
+            console.print(f"By the records of {editions}, as {folders[0]} here has none of it.")
         for line in _notes(records, index):
             console.print(escape(line), style="yellow", soft_wrap=True)
     if figure is not None:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from mdbench.cli.options import COMPLETIONS
-from mdbench.cli.parameters import RESULTS, Json, Results
+from mdbench.cli.parameters import Json, Results
 
 
 def place(
@@ -27,9 +27,9 @@ def place(
 
     It is among the methods that have done all of its jobs.  Compared are records with the same
     data, noise, protocol and budget of work (--work 2 on ode), of seed 0, by the share of true
-    equations identified.
+    equations identified.  A method of the edition has a rank without records here, too.
     """
     from mdbench.extensions.standings.place import place_method
 
     console = Console(highlight=False)
-    return place_method(method, results or RESULTS, console, figure=figure, json_=json)
+    return place_method(method, results, console, figure=figure, json_=json)

@@ -60,6 +60,26 @@ def test_the_rank_the_neighbours_and_a_figure(
     assert "1. mine" in svg
 
 
+def test_a_method_of_the_edition_has_its_rank_without_records_here(
+    results: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["place", "integral"]) == 0  # there are results, of others
+    said = capsys.readouterr().out
+    (head,) = [line for line in said.splitlines() if line.startswith(f"{TITLE}: ")]
+    assert head.startswith(f"{TITLE}: rank 1 of ")
+    assert "59 of 90 jobs identified" in head
+    assert "By the records of edition-1, as results here has none of it." in said
+    assert main(["place", "integral", "--results", str(results)]) == 2  # what is named has to be
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    capsys.readouterr()
+    assert main(["place", "integral"]) == 0
+    assert capsys.readouterr().out == said
+
+
 def test_as_json_it_has_all_methods(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["place", "mine", "--results", str(results), "--json"]) == 0
     (suite,) = json.loads(capsys.readouterr().out)["suites"]
