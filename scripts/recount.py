@@ -69,7 +69,7 @@ def recount(records: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]
 
 def belongs(record: dict[str, Any]) -> bool:
     """Whether a record is of the table: no noise, strict rules, the first seed, its own budget."""
-    return (
+    return bool(
         PARTS.get(record["data_type"]) == record["budget"]["work_s"]
         and record["snr_db"] is None
         and record["protocol"] == "strict"
@@ -89,11 +89,11 @@ def too_short(record: dict[str, Any]) -> bool:
     limit, measured = record["budget"]["work_s"], record["measured"]
     used, count = measured["work_s"] or 0.0, measured["evaluations"]
     if not answered(record):
-        return record["status"] == "timeout" or (
-            record["status"] == "failed" and used >= 0.9 * limit
-        )
+        spent = record["status"] == "failed" and used >= 0.9 * limit
+        return bool(record["status"] == "timeout" or spent)
     few = count is not None and count < FEWEST_EVALUATIONS and used >= 0.5 * limit
-    return record["status"] == "partial" and few and record["metrics"].get("identified") != 1
+    right = answered(record) and record["metrics"].get("identified") == 1
+    return bool(record["status"] == "partial" and few and not right)
 
 
 def rows(part: str, jobs: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
@@ -147,7 +147,8 @@ def mcnemar(first: list[bool], second: list[bool]) -> float:
     """Return the exact two-sided p-value of McNemar's test."""
     b = sum(x and not y for x, y in zip(first, second, strict=True))
     c = sum(y and not x for x, y in zip(first, second, strict=True))
-    return min(1.0, 2 * sum(comb(b + c, k) for k in range(min(b, c) + 1)) / 2 ** (b + c))
+    tail = sum(comb(b + c, k) for k in range(min(b, c) + 1))
+    return float(min(1.0, 2 * tail / 2 ** (b + c)))
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
