@@ -7,12 +7,13 @@ may be of two clones: if a method was not the same in both, it is two methods to
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from mdbench import datatypes
 from mdbench.errors import RecordsError, UsageError
-from mdbench.records import read_folder
+from mdbench.records import PACKED, read_folder
 from mdbench.reports.bundle import opened_all
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 Version = tuple[str, str]
 """The fingerprints of a method's folder and of its environment."""
+_PART = re.compile(rf"(\.\d+)?{re.escape(PACKED)}$")
 
 
 def read_places(places: Sequence[Path]) -> list[tuple[Path, Record]]:
@@ -68,7 +70,8 @@ def distinguish(rows: Sequence[tuple[Path, Record]]) -> list[tuple[Path, Record]
     """Name the versions of a method apart, where files have different ones.
 
     The version of a file is that of its newest record of the method: in one file a newer version
-    replaces an older one.
+    replaces an older one.  The parts of a packed bundle (``NAME.jsonl.xz``, ``NAME.2.jsonl.xz``,
+    ...) are one file.
 
     Raises
     ------
@@ -77,10 +80,10 @@ def distinguish(rows: Sequence[tuple[Path, Record]]) -> list[tuple[Path, Record]
     """
     newest: dict[tuple[str, str], dict[Path, Record]] = defaultdict(dict)
     for path, record in rows:
-        files = newest[record.data_type, record.algorithm]
-        other = files.get(path)
+        files, bundle = newest[record.data_type, record.algorithm], _bundle(path)
+        other = files.get(bundle)
         if other is None or record.measured.started >= other.measured.started:
-            files[path] = record
+            files[bundle] = record
     if all(len(files) == 1 for files in newest.values()):
         return list(rows)
     _refuse_other_scorers(newest)
@@ -91,9 +94,13 @@ def distinguish(rows: Sequence[tuple[Path, Record]]) -> list[tuple[Path, Record]
     }
     named = []
     for path, record in rows:
-        label = labels[record.data_type, record.algorithm, path]
+        label = labels[record.data_type, record.algorithm, _bundle(path)]
         named.append((path, record.as_version(label) if label else record))
     return named
+
+
+def _bundle(path: Path) -> Path:
+    return path.with_name(_PART.sub(PACKED, path.name))
 
 
 def _version(record: Record) -> Version:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from datetime import timedelta
 from hashlib import sha256
 from itertools import permutations
@@ -107,6 +108,19 @@ def test_in_one_file_the_newer_version_replaces_the_older(tmp_path: Path) -> Non
     assert counted([mine]) == [("sindy", "a", 0), ("sindy", "b", 1), ("sindy", "c", 1)]
     yours = write(tmp_path / "yours", records("2", later=2, value=0.0))
     assert {method for method, _, _ in counted([mine, yours])} == {"sindy"}
+
+
+def test_parts_of_a_packed_bundle_are_one_file(tmp_path: Path) -> None:
+    older, newer = records(scorer="1"), records("2", later=1, scorer="2", value=0.0)
+    for name, ones in (("all.jsonl.xz", older), ("all.2.jsonl.xz", newer[:1])):
+        lines = "".join(f"{one.to_line()}\n" for one in ones)
+        (tmp_path / name).write_bytes(lzma.compress(lines.encode()))
+    parts = [tmp_path / "all.2.jsonl.xz", tmp_path / "all.jsonl.xz"]
+    assert counted(parts) == [("sindy", "a", 0), ("sindy", "b", 1), ("sindy", "c", 1)]
+    assert len(other_scorers(record for _, record in read_places(parts))) == 1
+    (tmp_path / "all.2.jsonl.xz").rename(tmp_path / "other.jsonl.xz")
+    with pytest.raises(UsageError, match="different versions of the scorer"):
+        counted([tmp_path / "other.jsonl.xz", tmp_path / "all.jsonl.xz"])
 
 
 def test_scores_of_two_scorers_are_refused_with_what_to_type(tmp_path: Path) -> None:

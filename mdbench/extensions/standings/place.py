@@ -33,7 +33,7 @@ _NEIGHBOURS = 2
 """Methods that are shown above and below."""
 _MOST_NAMED = 8
 _BAR = 30
-_ROW_HEIGHT, _BAR_WIDTH, _NAME_WIDTH = 18, 300, 190
+_ROW_HEIGHT, _BAR_WIDTH, _LETTER = 18, 300, 7.5
 
 
 def records_of_method(method: str, folders: Sequence[Path]) -> list[Record]:
@@ -242,26 +242,34 @@ def _as_json(standing: Standing) -> dict[str, object]:
 def _svg(standings: Sequence[Standing], index: EditionIndex) -> Iterator[str]:
     """Draw a bar for each method of each suite, the method's own in another colour."""
     rows = sum(len(standing.rows) + 2 for standing in standings)
-    width = _NAME_WIDTH + _BAR_WIDTH + 60
+    names = [
+        [
+            f"{row.rank}. {row.method} "
+            f"{'' if row.method == standing.method else index.marks.get(row.method, '')}"
+            for row in standing.rows
+        ]
+        for standing in standings
+    ]
+    left = 10 + _LETTER * max(len(name) for several in names for name in several)
+    width = max(left + _BAR_WIDTH + 60, *(_LETTER * len(_headline(each)) for each in standings))
     yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{rows * _ROW_HEIGHT}" '
-        'font-family="sans-serif" font-size="12">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
+        f'height="{rows * _ROW_HEIGHT}" font-family="sans-serif" font-size="12">\n'
         '<rect width="100%" height="100%" fill="white"/>\n'
     )
     y = _ROW_HEIGHT
-    for standing in standings:
+    for standing, several in zip(standings, names, strict=True):
         yield f'<text x="4" y="{y}" font-weight="bold">{escape_html(_headline(standing))}</text>\n'
         most = max(1, standing.rows[0].identified)
-        for row in standing.rows:
+        for row, name in zip(standing.rows, several, strict=True):
             y += _ROW_HEIGHT
             own = row.method == standing.method
-            name = f"{row.rank}. {row.method} {'' if own else index.marks.get(row.method, '')}"
             length = _BAR_WIDTH * row.identified / most
             yield (
-                f'<text x="{_NAME_WIDTH - 6}" y="{y}" text-anchor="end">{escape_html(name)}</text>'
-                f'<rect x="{_NAME_WIDTH}" y="{y - 10}" width="{length:.1f}" height="12" '
+                f'<text x="{left - 6:.1f}" y="{y}" text-anchor="end">{escape_html(name)}</text>'
+                f'<rect x="{left:.1f}" y="{y - 10}" width="{length:.1f}" height="12" '
                 f'fill="{"#c0392b" if own else "#7f9bb3"}"/>'
-                f'<text x="{_NAME_WIDTH + length + 5:.1f}" y="{y}">{row.identified}</text>\n'
+                f'<text x="{left + length + 5:.1f}" y="{y}">{row.identified}</text>\n'
             )
         y += 2 * _ROW_HEIGHT
     yield "</svg>\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,9 @@ def test_the_rank_the_neighbours_and_a_figure(
     svg = figure.read_text(encoding="utf-8")
     assert svg.count("<rect") == svg.count("</text>") // 2 + 1
     assert "1. mine" in svg
+    # No name begins left of the drawing, whatever the font: 7 pixels a letter are enough.
+    for end, name in re.findall(r'<text x="([0-9.]+)" y="\d+" text-anchor="end">([^<]*)', svg):
+        assert float(end) > 7 * len(name)
 
 
 def test_a_method_of_the_edition_has_its_rank_without_records_here(
