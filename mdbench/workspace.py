@@ -123,15 +123,19 @@ def refuse_copied_environment(
         If the environment lies in another clone than the one whose code runs.
     """
     folder = Path(script).absolute().parent.parent
-    if not (folder / "pyvenv.cfg").is_file():
+    typed = (folder / "pyvenv.cfg").is_file()
+    if not typed:
         if prefix is None:
             return
         folder = Path(prefix)
     copy = folder.parent
     if clone is not None and is_clone(copy) and copy.resolve() != clone.resolve():
         raise UsageError(
-            f"{folder} was copied: this environment belongs to {clone}, where it would work.",
-            f"To make one for {copy}, type there: {command('./install.sh', clone=copy)}",
+            f"{folder} was copied: this environment belongs to {clone}, where it would work."
+            if typed
+            else f"The environment is {folder}, and the code that runs is that of {clone}.",
+            f"To make one for {copy}, type there: {command('./install.sh', clone=copy)}"
+            + ("" if typed else f".  For the code of {clone}, use the environment in it."),
         )
 
 

@@ -250,8 +250,8 @@ def _svg(standings: Sequence[Standing], index: EditionIndex) -> Iterator[str]:
         ]
         for standing in standings
     ]
-    left = 10 + _LETTER * max(len(name) for several in names for name in several)
-    width = max(left + _BAR_WIDTH + 60, *(_LETTER * len(_headline(each)) for each in standings))
+    margin = 10 + _LETTER * max(len(name) for several in names for name in several)
+    width = max(margin + _BAR_WIDTH + 60, *(_LETTER * len(_headline(each)) for each in standings))
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
         f'height="{rows * _ROW_HEIGHT}" font-family="sans-serif" font-size="12">\n'
@@ -266,10 +266,10 @@ def _svg(standings: Sequence[Standing], index: EditionIndex) -> Iterator[str]:
             own = row.method == standing.method
             length = _BAR_WIDTH * row.identified / most
             yield (
-                f'<text x="{left - 6:.1f}" y="{y}" text-anchor="end">{escape_html(name)}</text>'
-                f'<rect x="{left:.1f}" y="{y - 10}" width="{length:.1f}" height="12" '
+                f'<text x="{margin - 6:.1f}" y="{y}" text-anchor="end">{escape_html(name)}</text>'
+                f'<rect x="{margin:.1f}" y="{y - 10}" width="{length:.1f}" height="12" '
                 f'fill="{"#c0392b" if own else "#7f9bb3"}"/>'
-                f'<text x="{left + length + 5:.1f}" y="{y}">{row.identified}</text>\n'
+                f'<text x="{margin + length + 5:.1f}" y="{y}">{row.identified}</text>\n'
             )
         y += 2 * _ROW_HEIGHT
     yield "</svg>\n"
