@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from mdbench.datatypes.base import DataType, Source
     from mdbench.metrics.spec import MetricSpec
     from mdbench.reports.entries import Entry
+    from mdbench.reports.html import Parts
     from mdbench.reports.pictures import Draw
 
 
@@ -150,6 +151,9 @@ def write_report(
     if out is None:
         return _exit_of(job_conflicts)
     doing = f"Comparing and drawing {counted(len(results), 'result')} ..."
+    from mdbench.reports.html import Parts
+
+    parts = Parts(out.name)
     with opened_all(places) as opened, console.status(doing):
         html = html_of(
             results,
@@ -157,13 +161,23 @@ def write_report(
             places=[*opened.values()],
             in_progress=in_progress,
             files=_addresses(rows, out),
+            parts=parts,
         )
-    write(out, html)
-    size = len(html.encode()) / 1e6
-    console.print(
-        f"{counted(len(results), 'result')} in {escape(str(out))} ({size:.1f} MB)", soft_wrap=True
-    )
+    written = _write_page(out, html, parts)
+    console.print(escape(f"{counted(len(results), 'result')} in {written}"), soft_wrap=True)
     return _exit_of(job_conflicts)
+
+
+def _write_page(out: Path, html: str, parts: Parts) -> str:
+    """Write a page with its parts; return where they are, and their sizes."""
+    write(out, html)
+    folder = out.with_name(parts.folder)
+    write_parts(folder, parts)
+    page = f"{out} ({len(html.encode()) / 1e6:.1f} MB)"
+    if not parts.files:
+        return page
+    more = sum(map(len, parts.files.values())) / 1e6
+    return f"{page}, and what is closed at first in {folder} ({more:.1f} MB)"
 
 
 def _addresses(rows: Sequence[tuple[Path, Record]], out: Path) -> dict[str, str]:
@@ -227,10 +241,12 @@ def html_of(
     places: Sequence[Path] = (),
     in_progress: bool = False,
     files: Mapping[str, str] | None = None,
+    parts: Parts | None = None,
 ) -> str:
     """Make the page of results; `places` are their folders, of a bundle the one it is opened in.
 
-    `files` are the addresses of the files of records, by the records' keys.
+    `files` are the addresses of the files of records, by the records' keys.  `parts` are as for
+    `mdbench.reports.html.page`.
     """
     from mdbench.reports.html import page
 
@@ -244,6 +260,7 @@ def html_of(
         axes=axes_of(results),
         in_progress=in_progress,
         files=files,
+        parts=parts,
         **known_of_data(results, workspace, places, reduced=reduced),
     )
 
@@ -314,6 +331,24 @@ def _categories(
             for group, part in groups.items()
         ]
     return categories
+
+
+def write_parts(folder: Path, parts: Parts) -> None:
+    """Write the parts of a page into a folder of their own, and remove those of an older page."""
+    try:
+        for old in folder.glob("*.js") if folder.is_dir() else ():
+            if old.name not in parts.files and old.stem.isdecimal():
+                old.unlink()
+        if parts.files:
+            folder.mkdir(parents=True, exist_ok=True)
+        elif folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+        for name, text in parts.files.items():
+            (folder / name).write_text(text, encoding="ascii")
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be written: {error.strerror or error}.", "Choose another --out."
+        ) from None
 
 
 def write(out: Path, text: str) -> None:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -66,6 +67,8 @@ MOST_OPEN = 3
 """Systems up to which a page shows equations and pictures open, above the boards."""
 SCORES_AT_ONCE = 4
 """Scores of an answer that are always shown; the others are behind a switch."""
+_OF_ENTRIES = ("m", "s", "n", "r", "d", "x", "f", "a")
+"""The columns of `_columns` that have a value for each entry."""
 MOST_REASONS = 40
 """Kinds of failure that are listed for a data type."""
 
@@ -84,6 +87,7 @@ def page(
     axes: Mapping[str, Mapping[str, str]] | None = None,
     in_progress: bool = False,
     files: Mapping[str, str] | None = None,
+    parts: Parts | None = None,
 ) -> str:
     """Make the page.
 
@@ -113,6 +117,9 @@ def page(
         Whether a run adds results.
     files
         The address of the file that a record is in, by the record's key, where it is known.
+    parts
+        Takes the closed parts of a large page, for files next to it; without it they are in the
+        page, packed.
 
     Returns
     -------
@@ -144,6 +151,7 @@ def page(
         opened = {(system.name, system.own) for system in section["systems"] if system.first}
         for part in section["parts"]:
             part["waiting"] = part["systems"] - opened
+    packed = len(results) >= PACKED_FROM
     data_json = {
         "methods": [
             [m, known[m].family, int(known[m].reference), known[m].origin, known[m].mark]
@@ -163,13 +171,13 @@ def page(
         "not_measured": columns.NOT_MEASURED,
         "columns": columns.as_json(),
         "types": {
-            _identifier(kind, number): _columns(board, methods, noise)
+            _identifier(kind, number): columns if not packed else _without_columns(columns, parts)
             for kind, several in boards_of.items()
             for number, board in enumerate(several)
+            for columns in [_columns(board, methods, noise)]
         },
     }
-    packed = len(results) >= PACKED_FROM
-    later = partial(_maybe_packed, packed=packed)
+    later = partial(_maybe_packed, packed=packed, parts=parts)
     shown = Shown(results, boards, places, numbers, later)
     days = [result.measured.started.date().isoformat() for result in results]
     dims = sorted({result.dim for result in results if result.dim is not None})
@@ -193,6 +201,7 @@ def page(
             counted=counted,
             at_once=SCORES_AT_ONCE,
             packed=packed,
+            beside=packed and parts is not None,
             later=later,
             resamples=ranking.RESAMPLES,
             fewest=ranking.FEWEST,
@@ -226,13 +235,59 @@ def scope_of(
     )
 
 
-def _maybe_packed(caller: Callable[[], str], *, shown: bool = False, packed: bool) -> str:
-    """Return a part of the page; `packed` (zlib, base64) unless it is `shown` at first."""
+class Parts:
+    """The closed parts of a large page, in files next to it.
+
+    A file is a script, as pages that are opened from a disk may read nothing else.
+
+    Parameters
+    ----------
+    page
+        The name of the page's file.
+    """
+
+    def __init__(self, page: str) -> None:
+        self.folder = f"{page}.parts"
+        self.files: dict[str, str] = {}
+
+    def keep(self, packed: str) -> str:
+        """Keep a part, and return its address as the page has it."""
+        name = f"{len(self.files) + 1}.js"
+        address = quote(f"{self.folder}/{name}")
+        self.files[name] = f'mdbench.parts[{json.dumps(address)}]="{packed}"'
+        return address
+
+
+def _packed(part: str) -> str:
+    """Pack a part: zlib in base64."""
+    return base64.b64encode(zlib.compress(part.encode(), PACKING)).decode("ascii")
+
+
+def _maybe_packed(
+    caller: Callable[[], str], *, shown: bool = False, packed: bool, parts: Parts | None
+) -> str:
+    """Return a part of the page; `packed` unless it is `shown` at first."""
     part = caller()
     if shown or not packed:
         return part
-    text = base64.b64encode(zlib.compress(part.encode(), PACKING)).decode("ascii")
-    return Markup(f'<script type="text/plain" class="packed">{text}</script>')  # noqa: S704 - base64
+    text, more = _packed(part), ""
+    if parts is not None:
+        text, more = "", f' data-address="{parts.keep(text)}"'
+    return Markup(f'<script type="text/plain" class="packed"{more}>{text}</script>')  # noqa: S704 - base64
+
+
+def _without_columns(columns: Mapping[str, Any], parts: Parts | None) -> dict[str, Any]:
+    """Pack what only filters need: a value for each entry."""
+    heavy = {name: columns[name] for name in _OF_ENTRIES} | {
+        "v": [spec["v"] for spec in columns["specs"]]
+    }
+    text = _packed(json.dumps(heavy, separators=(",", ":"), allow_nan=False))
+    light = {name: value for name, value in columns.items() if name not in heavy}
+    specs = [
+        {name: value for name, value in spec.items() if name != "v"} for spec in light["specs"]
+    ]
+    packed = {"text": text} if parts is None else {"address": parts.keep(text)}
+    return {**light, "specs": specs, "packed": packed}
 
 
 def numbers_of(together: Sequence[AbstractSet[str]]) -> dict[str, int]:

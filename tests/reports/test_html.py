@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 from browser import PROGRAM, Browser
@@ -15,6 +16,7 @@ from reporting import DROPPED, KINDS, SCORES, SPECS, compare, data, many, points
 from sweeps import sampled
 
 from mdbench.cli import main
+from mdbench.cli.report import write_parts
 from mdbench.datatypes.equations.options import derivatives_asked
 from mdbench.datatypes.facts import Protocol
 from mdbench.records import Record
@@ -800,6 +802,62 @@ def test_closed_parts_of_a_large_page_are_made_when_they_are_opened(
         assert one.problems == []
         one.open(path, script=False)
         assert one.run("document.querySelector('noscript').checkVisibility()")
+
+
+@pytest.mark.browser
+@needs_browser
+def test_parts_in_files_next_to_a_page_are_read_when_they_are_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = html(EVERYTHING)
+    monkeypatch.setattr(pages, "PACKED_FROM", 1)
+    parts = pages.Parts("my results & more.html")
+    text = html(EVERYTHING, parts=parts)
+    assert len(text) < len(html(EVERYTHING)) < len(whole)
+    path = tmp_path / "my results & more.html"
+    shown = (
+        "[...document.querySelectorAll('details.system, details.heatmap')].map(d => d.innerText)"
+    )
+    with Browser(tmp_path / "profile") as one:
+        states = []
+        for page_text in (whole, text):
+            path.write_text(page_text, encoding="utf-8")
+            write_parts(tmp_path / parts.folder, parts)
+            one.open(path)
+            choose(one, noise="1", family="linear")  # needs the columns, which are in a file
+            one.wait(
+                "(document.querySelectorAll('details').forEach(d => { d.open = true; }), "
+                "!document.querySelector('script.packed'))"
+            )
+            states.append((one.run(shown), one.run(rows()), one.run(rows("ode-class-1"))))
+        assert states[0] == states[1]
+        assert one.problems == []
+        # Without its files the page says what is missing, and what it has stays.
+        path = tmp_path / "alone.html"
+        path.write_text(text.replace(quote(parts.folder), "alone.html.parts"), encoding="utf-8")
+        one.open(path, place="#ode/system-0")
+        place = "document.getElementById('ode/system-0')"
+        one.wait(f"{place}.innerText.includes('it belongs next to this page')")
+        assert f"{place}.parts/" not in one.run(f"{place}.innerText")
+        choose(one, noise="1")
+        one.wait("document.getElementById('filtered').textContent.includes('cannot be read')")
+
+
+def test_files_of_an_older_page_are_removed_and_no_others(tmp_path: Path) -> None:
+    folder = tmp_path / "report.html.parts"
+    parts = pages.Parts("report.html")
+    assert [parts.keep("QQ=="), parts.keep("QkI=")][1] == "report.html.parts/2.js"
+    write_parts(folder, parts)
+    (folder / "notes.js").touch()
+    assert (folder / "1.js").read_text() == 'mdbench.parts["report.html.parts/1.js"]="QQ=="'
+    fewer = pages.Parts("report.html")
+    fewer.keep("Qw==")
+    write_parts(folder, fewer)
+    assert {file.name for file in folder.iterdir()} == {"1.js", "notes.js"}
+    (folder / "notes.js").unlink()
+    write_parts(folder, pages.Parts("report.html"))
+    assert not folder.exists()
+    write_parts(folder, pages.Parts("report.html"))
 
 
 def test_anchors_are_names_and_none_is_there_twice() -> None:

@@ -13,7 +13,7 @@ from mdbench.datatypes.base import Plots
 from mdbench.datatypes.ode.plots import AnswerTrajectories, trajectory_pictures
 from mdbench.datatypes.pde.plots import field_pictures
 from mdbench.records import Record
-from mdbench.reports.html import page
+from mdbench.reports.html import Parts, page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +21,14 @@ if TYPE_CHECKING:
     from mdbench.reports.leaderboard import MethodFacts
 
 
-def html(records: list[dict[str, Any]], kinds: Mapping[str, MethodFacts] = KINDS) -> str:
+def html(
+    records: list[dict[str, Any]],
+    kinds: Mapping[str, MethodFacts] = KINDS,
+    parts: Parts | None = None,
+) -> str:
     results = [Record.model_validate(one) for one in records]
-    return page(results, boards(records, kinds), picture=drawn, derivatives={"ode": "∂"})
+    shown = boards(records, kinds)
+    return page(results, shown, picture=drawn, derivatives={"ode": "∂"}, parts=parts)
 
 
 def drawn(results: Sequence[Record], numbers: Mapping[str, int]) -> Plots:

@@ -25,6 +25,29 @@
   const duration = (s) => s === null ? NOTHING : s < 0.0995 ? fixed(1000 * s) + " ms"
     : s < 10 ? fixed(s, 1) + " s" : s < 3600 ? fixed(s) + " s" : fixed(s / 3600, 1) + " h";
 
+  // Parts of a large page are packed until they are opened, in the page or in files next to it.
+  globalThis.mdbench = {parts: {}};
+  const fetched = (address) => new Promise((arrived, failed) => {
+    const script = document.createElement("script");
+    script.src = address;
+    script.onload = () => { script.remove(); arrived(mdbench.parts[address]); };
+    script.onerror = failed;
+    document.head.append(script);
+  });
+  const unpack = async ({address, text}) => {
+    const packed = address ? await fetched(address) : text;
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).text();
+  };
+  // What a filter needs of the results is read when one is chosen.
+  const load = async (type) => {
+    if (!type.packed || type.m) return;
+    const {v, ...columns} = JSON.parse(await unpack(type.packed));
+    type.specs.forEach((spec, k) => { spec.v = v[k]; });
+    Object.assign(type, columns);
+  };
+
   // What a metric's spec has: the same as spec.py, floor.py and columns.py.
   const number = (x) => x === "inf" ? Infinity : x === "-inf" ? -Infinity : x;
   for (const type of Object.values(data.types)) for (const spec of type.specs) {
@@ -342,22 +365,22 @@
   };
 
 
-  // Parts of a large page are packed until they are opened.
-  const unpack = async (text) => {
-    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).text();
-  };
+  let ready = Promise.resolve();  // what was chosen is shown
   const fill = async (details) => {
     const packed = details.querySelector(":scope > script.packed:not([data-seen])");
     if (!packed) return;
     packed.dataset.seen = "";
     const made = document.createElement("template");
+    const {address} = packed.dataset;
     try {
-      made.innerHTML = await unpack(packed.textContent);
+      made.innerHTML = await unpack({address, text: packed.textContent});
     } catch {
-      made.innerHTML = "<p class=note>This browser is too old to open packed parts.</p>";
+      made.innerHTML = "<p class=note></p>";
+      made.content.firstChild.textContent = address
+        ? `${decodeURIComponent(address)} cannot be read: it belongs next to this page.`
+        : "This browser is too old to open packed parts.";
     }
+    await ready;
     const inner = [...made.content.querySelectorAll("details[open]")];
     prepare(made.content);
     packed.replaceWith(made.content);
@@ -372,7 +395,7 @@
     for (const part of parts) part.open = true;
     await Promise.all(parts.map(fill));
   };
-  globalThis.mdbench = {openParts};
+  mdbench.openParts = openParts;
 
   const form = document.getElementById("filters"), filtered = document.getElementById("filtered");
   const families = new Map(data.methods.map((method) => [method[0], method[FAMILY]]));
@@ -419,6 +442,11 @@
   };
   const apply = () => {
     chosen = {class: "", ...Object.fromEntries(new FormData(form))};
+    ready = Promise.all(Object.values(data.types).map(load)).then(applied, () => {
+      filtered.textContent = "The files next to this page cannot be read: filters need them.";
+    });
+  };
+  const applied = () => {
     const number = data.classes.indexOf(chosen.class), keep = keepOf();
     let count = 0, all = 0;
     for (const block of document.querySelectorAll(".block")) {
