@@ -103,7 +103,8 @@ class Reference:
     numbers: dict[str, int]
     folder: Path
     results: Sequence[Record] = ()
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    groups: Callable[[], Mapping[str, Sequence[str]]] = dict
+    """Returns the datasets of each set of the data type."""
     truths: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     kept: Path = Path()
@@ -173,7 +174,7 @@ class Reference:
         """Published results on whole sets, and what was measured."""
         published = read_published_sets(self.data_type)
         return sets_table(
-            self.results, self.data_type, self.groups, self._specs_of_sets, published, named=named
+            self.results, self.data_type, self.groups(), self._specs_of_sets, published, named=named
         )
 
     def recovery(self) -> str:
@@ -186,7 +187,7 @@ class Reference:
         return sets_table(
             self.results,
             self.data_type,
-            self.groups,
+            self.groups(),
             self._specs_of_sets,
             published,
             every=True,
@@ -365,7 +366,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "suites-figures": Reference.edition_figures,
     "surfaces": Reference.surface_figures,
     "fields": Reference.field_figures,
-    "ranges": lambda reference: ranges_table(reference.edition, reference.groups),
+    "ranges": lambda reference: ranges_table(reference.edition, reference.groups()),
     "sizes": lambda reference: sizes_table(reference.edition),
     "benchmarks-part": Reference.benchmarks_part,
     "findings": lambda reference: edition_findings(reference.edition),

@@ -71,7 +71,7 @@ def reference_of(
     return replace(
         _compare(data_type, counted, workspace, figures_in),
         results=with_label_scores(counted, workspace.root / "docs" / "results"),
-        groups=Catalog(workspace).source(data_type, None).groups(),
+        groups=lambda: Catalog(workspace).source(data_type, None).groups(),
         truths=_truths(workspace) if data_type == "real" else {},
         name=name,
         kept=workspace.root / "docs" / "results",
