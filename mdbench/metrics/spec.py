@@ -159,7 +159,8 @@ class MetricSpec:
     def as_json(self) -> dict[str, Any]:
         """Return all of it as strict JSON, for the page's script; infinite is the text ``inf``."""
         values = asdict(self) | {"places": sorted(self.places), "failed": self.failed}
-        del values["attainable"]
+        for function in ("attainable", "pooled"):
+            del values[function]
         return {
             name: ("inf" if value > 0 else "-inf")
             if isinstance(value, float) and math.isinf(value)

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from mdbench import datatypes
 from mdbench.metrics.spec import MetricSpec, flag
 
 
@@ -31,6 +32,18 @@ def test_is_written_as_strict_json() -> None:
     assert json.loads(json.dumps(flag("f", "", "", places={"board"}).as_json()))["places"] == [
         "board"
     ]
+
+
+def test_metrics_of_every_data_type_are_written_as_strict_json() -> None:
+    kinds = list(datatypes.classes(datatypes.names()))
+    assert len(kinds) == len(datatypes.names()) >= 6
+    for kind in kinds:
+        for spec in kind.metrics:
+            text = json.dumps(spec.as_json(), allow_nan=False)
+            assert json.loads(text)["name"] == spec.name
+            # A page computes shares again by these: what decides a value is not among them.
+            callables = {name for name, value in vars(spec).items() if callable(value)}
+            assert not callables & json.loads(text).keys()
 
 
 def test_contradictions_are_refused() -> None:
