@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
-from itertools import chain
 from math import inf
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
@@ -342,10 +341,9 @@ def ranges_table(results: Results, groups: Mapping[str, Sequence[str]]) -> str:
     ]
     laws = set.intersection(*(set(rows) for side in sides for rows in side.values()))
     set_of = {law: name for name, members in groups.items() for law in members if law in laws}
-    feynman = {"srbench-feynman": [*chain(*groups.values())]}
     printed = [
         _published_shares(paper, sets, "srbench_solution")
-        for paper, sets in (("srbench", feynman), ("srsd", groups))
+        for paper, sets in (("srbench", {"srbench-feynman": laws}), ("srsd", groups))
     ]
     counts = [f"*{sum(each == name for each in set_of.values())}*" for name in groups]
     lines = [["*laws*", f"*{len(laws)}*", f"*{len(laws)}*", "", "", f"*{len(laws)}*", *counts]]
@@ -377,7 +375,7 @@ def _edit_distance(records: Sequence[Record]) -> str:
 
 
 def _published_shares(
-    paper: str, groups: Mapping[str, Sequence[str]], metric: str
+    paper: str, groups: Mapping[str, Collection[str]], metric: str
 ) -> dict[str, float]:
     """Return a paper's share of each method over several sets together, weighted by their laws."""
     sets = read_published_sets(paper).values["srsd"]

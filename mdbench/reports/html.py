@@ -258,9 +258,10 @@ class Parts:
         return address
 
 
-def _packed(part: str) -> str:
-    """Pack a part: zlib in base64."""
-    return base64.b64encode(zlib.compress(part.encode(), PACKING)).decode("ascii")
+def _packed(part: str, parts: Parts | None) -> dict[str, str]:
+    """Pack a part (zlib, base64); return its text, or the address of the file that has it."""
+    text = base64.b64encode(zlib.compress(part.encode(), PACKING)).decode("ascii")
+    return {"text": text} if parts is None else {"address": parts.keep(text)}
 
 
 def _maybe_packed(
@@ -270,9 +271,9 @@ def _maybe_packed(
     part = caller()
     if shown or not packed:
         return part
-    text, more = _packed(part), ""
-    if parts is not None:
-        text, more = "", f' data-address="{parts.keep(text)}"'
+    packed_part = _packed(part, parts)
+    more = f' data-address="{packed_part["address"]}"' if "address" in packed_part else ""
+    text = packed_part.get("text", "")
     return Markup(f'<script type="text/plain" class="packed"{more}>{text}</script>')  # noqa: S704 - base64
 
 
@@ -281,13 +282,11 @@ def _without_columns(columns: Mapping[str, Any], parts: Parts | None) -> dict[st
     heavy = {name: columns[name] for name in _OF_ENTRIES} | {
         "v": [spec["v"] for spec in columns["specs"]]
     }
-    text = _packed(json.dumps(heavy, separators=(",", ":"), allow_nan=False))
     light = {name: value for name, value in columns.items() if name not in heavy}
     specs = [
         {name: value for name, value in spec.items() if name != "v"} for spec in light["specs"]
     ]
-    packed = {"text": text} if parts is None else {"address": parts.keep(text)}
-    return {**light, "specs": specs, "packed": packed}
+    return {**light, "specs": specs, "packed": _packed(_json(heavy), parts)}
 
 
 def numbers_of(together: Sequence[AbstractSet[str]]) -> dict[str, int]:

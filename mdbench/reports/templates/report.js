@@ -35,10 +35,15 @@
     document.head.append(script);
   });
   const unpack = async ({address, text}) => {
-    const packed = address ? await fetched(address) : text;
-    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).text();
+    try {
+      const packed = address ? await fetched(address) : text;
+      const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+      return await new Response(stream).text();
+    } catch {
+      throw new Error(address ? `${decodeURIComponent(address)} cannot be read: it belongs next to this page.`
+        : "This browser is too old to open packed parts.");
+    }
   };
   // What a filter needs of the results is read when one is chosen.
   const load = async (type) => {
@@ -371,14 +376,11 @@
     if (!packed) return;
     packed.dataset.seen = "";
     const made = document.createElement("template");
-    const {address} = packed.dataset;
     try {
-      made.innerHTML = await unpack({address, text: packed.textContent});
-    } catch {
+      made.innerHTML = await unpack({address: packed.dataset.address, text: packed.textContent});
+    } catch (error) {
       made.innerHTML = "<p class=note></p>";
-      made.content.firstChild.textContent = address
-        ? `${decodeURIComponent(address)} cannot be read: it belongs next to this page.`
-        : "This browser is too old to open packed parts.";
+      made.content.firstChild.textContent = error.message;
     }
     await ready;
     const inner = [...made.content.querySelectorAll("details[open]")];
@@ -442,8 +444,8 @@
   };
   const apply = () => {
     chosen = {class: "", ...Object.fromEntries(new FormData(form))};
-    ready = Promise.all(Object.values(data.types).map(load)).then(applied, () => {
-      filtered.textContent = "The files next to this page cannot be read: filters need them.";
+    ready = Promise.all(Object.values(data.types).map(load)).then(applied, (error) => {
+      filtered.textContent = error.message;
     });
   };
   const applied = () => {
