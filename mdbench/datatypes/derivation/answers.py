@@ -29,6 +29,8 @@ _CONSTRUCTOR = re.compile(r"\b(Add|Mul|Pow|sin|cos|exp|log)\(")
 _NAMES = {"Add": "add", "Mul": "times", "Pow": "power"}
 """The names that operations in a written expression have as operators."""
 _MOST_EXAMPLES = 1_000_000
+_CLASS_DIGITS = 8
+_CLASS = re.compile(r"[0-9a-f]{8}")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,9 @@ class KeptLabel:
     right, wrong
         The labels given to its right and to its wrong candidate, 1 or 0; None where the sequence is
         not in the test.
+    alpha_class
+        Eight hex digits of the example's class: what both candidates begin with, whatever the names.
+        None in sets that are made of the examples of the static one, which has it.
     """
 
     set: str
@@ -52,6 +57,7 @@ class KeptLabel:
     operators: tuple[str, ...]
     right: int | None
     wrong: int | None
+    alpha_class: str | None = None
 
     @property
     def correct(self) -> tuple[bool | None, bool | None]:
@@ -62,8 +68,18 @@ class KeptLabel:
         )
 
 
-def kept_labels(rows: SequenceRows, predicted: NDArray[np.bool_]) -> Iterator[KeptLabel]:
-    """Yield the labels, (n,), example by example: the sets in their order."""
+def kept_labels(
+    rows: SequenceRows,
+    predicted: NDArray[np.bool_],
+    classes: Mapping[str, Sequence[str]] | None = None,
+) -> Iterator[KeptLabel]:
+    """Yield the labels, (n,), example by example: the sets in their order.
+
+    Parameters
+    ----------
+    classes
+        By set, the class of each example, if known.
+    """
     places: dict[tuple[str, int], list[int | None]] = {}
     for index, (name, pair, label) in enumerate(
         zip(rows.sets.tolist(), rows.pairs.tolist(), rows.labels.tolist(), strict=True)
@@ -75,7 +91,14 @@ def kept_labels(rows: SequenceRows, predicted: NDArray[np.bool_]) -> Iterator[Ke
         shown = right if right is not None else wrong
         if shown is not None:
             labels = (None if n is None else int(predicted[n]) for n in (right, wrong))
-            yield KeptLabel(name, pair, operators_in(rows.trees[shown]), *labels)
+            own = (classes or {}).get(name)
+            yield KeptLabel(
+                name,
+                pair,
+                operators_in(rows.trees[shown]),
+                *labels,
+                alpha_class=own and own[pair][:_CLASS_DIGITS],
+            )
 
 
 def predictions_of(rows: SequenceRows, labels: Sequence[KeptLabel]) -> NDArray[np.float64]:
@@ -98,27 +121,40 @@ def predictions_of(rows: SequenceRows, labels: Sequence[KeptLabel]) -> NDArray[n
     return predictions
 
 
-def scores_of_labels(labels: Sequence[KeptLabel]) -> dict[str, Value]:
-    """Score labels without their data: all but the probe, and intervals over derivations.
+def scores_of_labels(*runs: Sequence[KeptLabel]) -> dict[str, Value]:
+    """Score labels without their data, those of several seeds together: all but the probe.
 
-    Each derivation counts as a class of its own.
+    Each seed has examples of its own, and a class that several have is one class.  Examples whose
+    class was not kept count as classes of their own.
     """
-    every = [
-        (one, sign, label)
-        for one in labels
+    every: list[tuple[KeptLabel, int]] = []
+    for labels in runs:
+        first = 1 + max((number for _, number in every), default=-1)
+        every += [(one, first + one.example) for one in labels]
+    if not every:
+        raise RecordsError("no labels were kept.")
+    count = 1 + max(number for _, number in every)
+    classes: dict[str, list[str]] = {}
+    for one, number in every:
+        if one.set not in PAIRED:
+            own = classes.setdefault(one.set, [str(n) for n in range(count)])
+            own[number] = one.alpha_class or own[number]
+    sequences = [
+        (one, number, sign, label)
+        for one, number in every
         for sign, label in ((1, one.right), (0, one.wrong))
         if label is not None
     ]
     rows = SequenceRows(
-        texts=[""] * len(every),
-        trees=[json.dumps({"op": one.operators[-1]}) for one, _, _ in every],
-        labels=np.array([sign for _, sign, _ in every], np.int8),
-        sets=np.array([one.set for one, _, _ in every]),
-        pairs=np.array([one.example for one, _, _ in every], np.int32),
+        texts=[""] * len(sequences),
+        trees=[json.dumps({"op": one.operators[-1]}) for one, *_ in sequences],
+        labels=np.array([sign for _, _, sign, _ in sequences], np.int8),
+        sets=np.array([one.set for one, *_ in sequences]),
+        pairs=np.array([number for _, number, _, _ in sequences], np.int32),
     )
-    last = int(rows.pairs.max(initial=0))
-    own = {name: [str(n) for n in range(last + 1)] for name in SETS}
-    return scores(rows, np.array([label == 1 for _, _, label in every]), own)
+    answered = np.array([label == 1 for *_, label in sequences])
+    values = scores(rows, answered, classes)
+    return {name: value for name, value in values.items() if name != "first_pair"}
 
 
 def operators_in(tree: str) -> tuple[str, ...]:
@@ -132,7 +168,13 @@ def operators_in(tree: str) -> tuple[str, ...]:
 
 def write_labels(labels: Iterable[KeptLabel]) -> bytes:
     """Write labels as JSON lines; docs/derivation.md explains the keys."""
-    lines = (json.dumps(vars(one), separators=(",", ":")) for one in labels)
+    lines = (
+        json.dumps(
+            {key: value for key, value in vars(one).items() if key != "alpha_class" or value},
+            separators=(",", ":"),
+        )
+        for one in labels
+    )
     return "".join(f"{line}\n" for line in lines).encode()
 
 
@@ -165,7 +207,9 @@ def _label(data: object) -> KeptLabel:
             "right": (0 | 1 | None) as right,
             "wrong": (0 | 1 | None) as wrong,
         } if name in SETS and operators and set(map(str, operators)) <= set(OPERATORS):
-            return KeptLabel(name, example, tuple(map(str, operators)), right, wrong)
+            own = data.get("alpha_class")
+            if own is None or (isinstance(own, str) and _CLASS.fullmatch(own)):
+                return KeptLabel(name, example, tuple(map(str, operators)), right, wrong, own)
     raise ValueError(f"{str(data)[:80]!r}")
 
 

@@ -163,7 +163,8 @@ class DerivationType(DataType[Sequences, Task[Sequences]]):
         """Return the label of each sequence of the test, with the operators of its derivation."""
         if not isinstance(answer, Labels):
             raise TypeError("an answer of another data type")
-        return write_labels(kept_labels(task.dataset.rows["test"], answer.right))
+        dataset = task.dataset
+        return write_labels(kept_labels(dataset.rows["test"], answer.right, dataset.classes))
 
     def answer_of(self, task: Task[Sequences], kept: bytes) -> Answer:
         """Return the labels that were kept."""
