@@ -1,23 +1,34 @@
-"""Scores of derivations from labels that were kept, and tables of them with the paper's."""
+"""Tables of derivations from the labels that records keep, those of several seeds together."""
 
 from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mdbench.datatypes.derivation.answers import read_labels, scores_of_labels
+from mdbench.datatypes.derivation.answers import (
+    classes_of_labels,
+    pooled,
+    read_labels,
+    scores_of_labels,
+)
+from mdbench.datatypes.derivation.scores import PAIRED, bootstrap_difference, by_class
 from mdbench.records.files import attached, unpack_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from mdbench.datatypes.derivation.answers import KeptLabel
     from mdbench.records import Record
 
+    Interval = tuple[float, float, float]
+    """A share, and the ends of its interval of 95 %."""
+
 PAPER: Final = "derivations-2023"
-SETS: Final = {
+STRUCTURED: Final = {
     "static_accuracy": "static",
     "vr_accuracy": "VR",
     "ee_accuracy": "EE",
@@ -26,8 +37,19 @@ SETS: Final = {
     "all_derivations": "All",
     "not_perturbed": "Not P",
 }
-"""The columns of the tables with the paper's."""
-_SYSTEMS: Final = ("structured-2", "structured-3", "structured-4")
+"""The columns of the paper's tables of derivations."""
+CALCULUS: Final = {
+    "static_accuracy": "static",
+    "vr_accuracy": "VR",
+    "ec_accuracy": "EC",
+    "easy_accuracy": "easy",
+    "all_derivations": "All",
+}
+"""Those of its table of calculus."""
+_TABLES: Final = {
+    ("structured-2", "structured-3", "structured-4"): STRUCTURED,
+    ("differentiate", "integrate"): CALCULUS,
+}
 _BESIDE: Final = ("boosting", "tagged_lr", "transformer", "candidate_only")
 _PROBES: Final = {
     "candidate_only": "the candidate",
@@ -41,6 +63,87 @@ _PROBES: Final = {
 """What a method sees, in the order of the table."""
 
 
+class LabelSummary(NamedTuple):
+    """What the labels of a method say, those of several seeds of data together.
+
+    Attributes
+    ----------
+    metrics
+        The scores, without the probe.
+    intervals
+        By the name of a score, a share with its interval over classes.
+    classes
+        How many examples of the static set each class has, in each seed; empty where classes were
+        not kept.
+    """
+
+    metrics: Mapping[str, Any]
+    intervals: Mapping[str, Interval]
+    classes: Sequence[Counter[str]]
+
+
+def summary(records: Sequence[Record], folder: Path) -> LabelSummary | None:
+    """Read the labels of the records of some seeds in a folder; None where one has none."""
+    files = [attached([folder], one.answers) for one in records]
+    return _of_files(tuple(file for file in files if file)) if files and all(files) else None
+
+
+@lru_cache(maxsize=1000)
+def _of_files(files: tuple[Path, ...]) -> LabelSummary:
+    runs = [read_labels(unpack_answers(file)) for file in files]
+    labels = pooled(runs)
+    by_seed = [
+        Counter(one.alpha_class for one in run if one.set == "static" and one.alpha_class)
+        for run in runs
+    ]
+    metrics = scores_of_labels(labels)
+    if not all(by_seed):
+        metrics = {name: value for name, value in metrics.items() if not _is_of_classes(name)}
+        return LabelSummary(metrics, {}, ())
+    return LabelSummary(metrics, intervals_of(labels), by_seed)
+
+
+def _is_of_classes(name: str) -> bool:
+    """Whether only the classes of examples can say it."""
+    return name in {"static_macro", "effective_classes"} or name.endswith(("_low", "_high"))
+
+
+def intervals_of(labels: Sequence[KeptLabel]) -> dict[str, Interval]:
+    """Return the columns of the paper's tables, with intervals by a bootstrap over classes."""
+    classes = classes_of_labels(labels)
+    hits: dict[str, dict[int, tuple[bool, bool]]] = {}
+    for one in labels:
+        right, wrong = one.correct
+        if right is not None and wrong is not None:
+            hits.setdefault(one.set, {})[one.example] = right, wrong
+    perturbed = [hits[name] for name in PAIRED if name in hits]
+    whole = {n: own for n, own in hits["static"].items() if all(n in each for each in perturbed)}
+    values: dict[str, tuple[str, dict[int, float]]] = {
+        f"{name}_accuracy": (name, {n: (own[0] + own[1]) / 2 for n, own in of_set.items()})
+        for name, of_set in hits.items()
+    }
+    values["both_signs"] = "static", {n: float(all(own)) for n, own in whole.items()}
+    values["all_derivations"] = (
+        "static",
+        {
+            n: float(all(own) and all(all(each[n]) for each in perturbed))
+            for n, own in whole.items()
+        },
+    )
+    values["not_perturbed"] = (
+        "static",
+        {
+            n: float(own[0] and not any(each[n][0] for each in perturbed))
+            for n, own in whole.items()
+        },
+    )
+    return {
+        name: bootstrap_difference(by_class(of_examples, classes.get(of_set, classes["static"])))
+        for name, (of_set, of_examples) in values.items()
+        if of_examples
+    }
+
+
 def with_label_scores(records: Iterable[Record], folder: Path) -> list[Record]:
     """Give records of derivations the scores that they lack and that labels in a folder give."""
     return [
@@ -51,7 +154,7 @@ def with_label_scores(records: Iterable[Record], folder: Path) -> list[Record]:
     ]
 
 
-def _scores(record: Record, folder: Path) -> dict[str, Any]:
+def _scores(record: Record, folder: Path) -> Mapping[str, Any]:
     """Return the scores of a record's labels, or of those of a job with all its accuracies."""
     if "all_derivations" in record.metrics:
         return {}
@@ -60,23 +163,14 @@ def _scores(record: Record, folder: Path) -> dict[str, Any]:
         f"{record.dataset}_seed_*.answers.xz"
     )
     for file in [own] if own else sorted(alike):
-        scores = dict(_of_file(file))
+        scores = _of_files((file,)).metrics
         if all(
             math.isclose(value, scores.get(name, math.nan), abs_tol=1e-12)
             for name, value in record.metrics.items()
             if name.endswith(("_accuracy", "_f1")) and isinstance(value, float)
         ):
-            return {name: value for name, value in scores.items() if name not in _OF_CLASSES}
+            return scores
     return {}
-
-
-_OF_CLASSES = ("static_macro", "effective_classes")
-"""What only the data can say."""
-
-
-@lru_cache(maxsize=200)
-def _of_file(file: Path) -> tuple[tuple[str, Any], ...]:
-    return tuple(scores_of_labels(read_labels(unpack_answers(file))).items())
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:
@@ -87,75 +181,140 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def paper_table(records: Sequence[Record], docs: Path) -> str:
-    """Write the paper's numbers of structured derivations, and ours with intervals below them."""
+Groups = dict[tuple[str, str], list["Record"]]
+"""Records of the same dataset and method: those of several seeds."""
+
+
+def groups_of(records: Iterable[Record]) -> Groups:
+    """Return the records by dataset and method, the seeds in their order."""
+    groups: Groups = {}
+    for one in sorted(records, key=lambda one: (one.dataset, one.method, one.seed)):
+        groups.setdefault((one.dataset, one.method), []).append(one)
+    return groups
+
+
+def paper_tables(records: Sequence[Record], docs: Path) -> str:
+    """Write the paper's numbers, and ours with intervals below them: derivations and calculus."""
     published: dict[tuple[str, str], dict[str, float]] = {}
     with (docs / "published-numbers.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if row["paper"] == PAPER and row["data"] in _SYSTEMS:
+            if row["paper"] == PAPER:
                 shares = published.setdefault((row["data"], row["method"]), {})
                 shares[row["metric"]] = float(row["value"])
-    known = {(one.dataset, one.method): one for one in records}
-    lines = []
-    for system in _SYSTEMS:
-        theirs = {method: shares for (data, method), shares in published.items() if data == system}
-        for method, shares in theirs.items():
-            cells = _with_intervals(shares)
-            if method.startswith("mean"):  # of several models, not of cases
-                cells = [cell.partition(" ")[0] for cell in cells]
-            lines.append([system[-1], f"*{method}*", *cells])
-        lines += [
-            [system[-1], method, *_with_intervals(known[system, method].metrics)]
-            for method in _BESIDE
-            if (system, method) in known
-        ]
-    return _table(["steps", "method", *SETS.values()], lines)
+    groups = groups_of(records)
+    tables = []
+    for systems, columns in _TABLES.items():
+        lines = []
+        for system in systems:
+            for (data, method), shares in published.items():
+                if data == system:
+                    cells = [_of_paper(method, shares.get(name)) for name in columns]
+                    lines.append([f"`{system}`", f"*{method}*", "", *cells])
+            lines += [
+                [f"`{system}`", method, str(len(ones)), *_cells(ones, docs / "results", columns)]
+                for method in _BESIDE
+                if (ones := groups.get((system, method)))
+            ]
+        tables.append(_table(["dataset", "method", "seeds", *columns.values()], lines))
+    return "\n\n".join(tables)
 
 
 _DERIVATIONS: Final = 2000
-"""Derivations of a test at the paper's size, here and there."""
+"""Derivations of the paper's tests."""
 
 
-def _with_intervals(shares: Mapping[str, Any]) -> list[str]:
-    """Write each share with its interval, as if both sequences of a derivation were one case."""
+def _of_paper(method: str, value: float | None) -> str:
+    """Write a share of the paper's; of a single model with Wilson's interval."""
+    if value is None:
+        return ""
+    if method.startswith("mean"):  # of several models, not of cases
+        return f"{value:.3f}"
+    return _written((value, *wilson(value, _DERIVATIONS)))
+
+
+def _cells(ones: Sequence[Record], folder: Path, columns: Iterable[str]) -> list[str]:
+    """Write the shares of a method, with intervals over classes where its labels have them."""
+    said = summary(ones, folder)
     cells = []
-    for name in SETS:
-        value = shares.get(name)
-        low, high = wilson(value or 0.0, _DERIVATIONS)
-        cells.append("" if value is None else f"{value:.3f} [{low:.3f} … {high:.3f}]")
+    for name in columns:
+        value = mean_of(ones, name)
+        interval = said.intervals.get(name) if said else None
+        cells.append("" if value is None else _written((value, *(interval or ())[1:])))
     return cells
 
 
-def probes_table(records: Sequence[Record]) -> str:
+def mean_of(ones: Sequence[Record], name: str) -> float | None:
+    """Return the mean over seeds of a score; None where one lacks it."""
+    values = [value for one in ones if isinstance(value := one.metrics.get(name), float)]
+    return math.fsum(values) / len(values) if values and len(values) == len(ones) else None
+
+
+def _written(share: tuple[float, ...]) -> str:
+    value, *ends = share
+    return f"{value:.3f}" + f" [{' … '.join(f'{end:.3f}' for end in ends)}]" * bool(ends)
+
+
+def probes_table(records: Sequence[Record], folder: Path) -> str:
     """Write what methods have that see less, and on derivations of one operator."""
-    known = {(one.dataset, one.method): one for one in records if one.seed == 0}
+    groups = groups_of(records)
     lines = [
-        [f"`{dataset}`", method, sees, *_apart(known[dataset, method].metrics)]
-        for dataset in sorted({dataset for dataset, _ in known})
+        [
+            f"`{dataset}`",
+            method,
+            sees,
+            str(len(ones)),
+            *_cells(ones, folder, ["static_accuracy"]),
+            _alike(ones),
+            *_cells(ones, folder, ["all_derivations"]),
+        ]
+        for dataset in sorted({dataset for dataset, _ in groups})
         for method, sees in _PROBES.items()
-        if (dataset, method) in known
-        and known[dataset, method].metrics.get("same_operator_accuracy") is not None
+        if (ones := groups.get((dataset, method)))
+        and mean_of(ones, "same_operator_accuracy") is not None
     ]
-    head = ["dataset", "method", "sees", "static", "one operator", "All"]
-    return _table([*head, "derivations of one operator"], lines, words=3)
+    head = ["dataset", "method", "sees", "seeds", "static", "one operator", "All"]
+    return _table(head, lines, words=3)
 
 
-def _apart(metrics: Mapping[str, Any]) -> list[str]:
-    """Write the static accuracy, and that of derivations of one operator."""
-    static, alike, count = (
-        metrics.get(name)
-        for name in ("static_accuracy", "same_operator_accuracy", "same_operator_derivations")
-    )
-    low, high = metrics.get("static_low"), metrics.get("static_high")
-    if static is None or alike is None or count is None or low is None or high is None:
-        return [""] * 4
-    ends = wilson(float(alike), int(count))
-    return [
-        f"{static:.3f} [{low:.3f} … {high:.3f}]",
-        f"{alike:.3f} [{ends[0]:.3f} … {ends[1]:.3f}]",
-        f"{metrics['all_derivations']:.3f}",
-        f"{count:.0f}",
-    ]
+def _alike(ones: Sequence[Record]) -> str:
+    """Write the accuracy on derivations of one operator of all seeds, and how many these are."""
+    counts = [int(one.metrics["same_operator_derivations"] or 0) for one in ones]
+    shares = [float(one.metrics["same_operator_accuracy"] or 0.0) for one in ones]
+    total = sum(counts)
+    share = sum(map(float.__mul__, shares, map(float, counts))) / total
+    return f"{_written((share, *wilson(share, total)))} of {total}"
+
+
+def forms_table(records: Sequence[Record], folder: Path) -> str:
+    """Write how many forms the static test sets are of, and how much the largest has."""
+    lines = []
+    of_dataset: dict[str, list[Record]] = {}
+    for (dataset, _), ones in groups_of(records).items():
+        of_dataset[dataset] = max(of_dataset.get(dataset, []), ones, key=len)
+    for dataset, ones in sorted(of_dataset.items()):
+        said = summary(ones, folder)
+        if said is None or not said.classes:
+            continue
+        every = sum(said.classes, Counter())
+        effective = every.total() ** 2 / sum(count**2 for count in every.values())
+        largest = ", ".join(f"{max(own.values()) / own.total():.0%}" for own in said.classes)
+        own_effective = ", ".join(
+            f"{own.total() ** 2 / sum(count**2 for count in own.values()):.1f}"
+            for own in said.classes
+        )
+        lines.append(
+            [
+                f"`{dataset}`",
+                str(len(ones)),
+                f"{every.total():,}",
+                f"{len(every):,}",
+                f"{effective:.1f}",
+                own_effective,
+                largest.replace("%", " %"),
+            ]
+        )
+    head = ["dataset", "seeds", "examples", "classes", "effective classes"]
+    return _table([*head, "by seed", "share of the largest, by seed"], lines, words=1)
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]], words: int = 2) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mdbench.datatypes.derivation.answers import operator_table, read_labels
+from mdbench.datatypes.derivation.answers import operator_table, pooled, read_labels
 from mdbench.datatypes.derivation.plots import (
     OPERATORS_CAPTION,
     operator_bars,
@@ -31,13 +31,19 @@ _SHOWN = {
 def operator_tables(
     records: Sequence[Record], folder: Path
 ) -> Iterator[tuple[str, dict[str, list[OperatorRow]]]]:
-    """Yield for each dataset the tables by method, of the records whose labels are in a folder."""
+    """Yield for each dataset the tables by method, of the seeds whose labels are in a folder."""
     for dataset, methods in _SHOWN.items():
         found = {}
         for method in methods:
-            own = [one for one in records if (one.dataset, one.method) == (dataset, method)]
-            if own and (file := attached([folder], own[0].answers)):
-                found[method] = operator_table(read_labels(unpack_answers(file)))
+            files = [
+                file
+                for one in sorted(records, key=lambda one: one.seed)
+                if (one.dataset, one.method) == (dataset, method)
+                and (file := attached([folder], one.answers))
+            ]
+            if files:
+                runs = (read_labels(unpack_answers(file)) for file in files)
+                found[method] = operator_table(pooled(runs))
         if found:
             yield dataset, found
 

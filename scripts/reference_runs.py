@@ -12,7 +12,6 @@ _SURFACE = "--algorithm zero mean linear truth operon gplearn afp afp_fe screeni
 _NOISY_SURFACES = "--algorithm zero mean linear truth operon gplearn afp_fe screening"
 _PDE = "--algorithm zero mean linear truth weakform wsindy pdefind bayesian"
 _FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1 LRDS1 PTM1"
-_QUICK = "--algorithm majority candidate_only tfidf_lr tagged_lr boosting"
 RUNS: dict[str, tuple[str, ...]] = {
     "ode": (
         "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
@@ -48,10 +47,6 @@ RUNS: dict[str, tuple[str, ...]] = {
     "surface-paper": (
         f"{_NOISY_SURFACES} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES} --timeout 10",
     ),
-    "derivation": (f"{_QUICK} replay --dataset structured-3-small structured-4-small",),
-    "derivation-leak": (f"{_QUICK} --dataset leak",),
-    "derivation-authors": (f"{_QUICK} replay --dataset authors",),
-    "derivation-paper": (f"{_QUICK} replay transformer --dataset structured-3",),
 }
 """Options of the runs for each data type, without place and number of jobs at a time.
 
@@ -121,9 +116,6 @@ STUDIES = {
     ),
     "derivation-sizes": StudyRun(
         ("studies/derivation-sizes.toml",), "derivation", "results-derivation.md", "sizes"
-    ),
-    "derivation-hard": StudyRun(
-        ("studies/derivation-hard.toml",), "derivation", "results-derivation.md", "hard"
     ),
     "mock-models": StudyRun(
         (

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 
 from box_plots import Drawn, box_figures, taxonomy_figure
 from bundles import read_bundle
-from derivation_labels import paper_table, probes_table
+from derivation_labels import (
+    forms_table,
+    groups_of,
+    mean_of,
+    paper_tables,
+    probes_table,
+    summary,
+)
 from edition_findings import edition_findings, suites_finding
 from edition_page import (
     best_table,
@@ -213,9 +220,7 @@ class Reference:
             for name, spec in self._specs_of_sets.items()
             if any(isinstance(one.metrics.get(name), float) for one in self.results)
         }
-        groups: dict[tuple[str, str], list[Record]] = {}
-        for one in sorted(self.results, key=lambda one: (one.dataset, one.method)):
-            groups.setdefault((one.dataset, one.method), []).append(one)
+        groups = groups_of(self.results)
         several = any(len(ones) > 1 for ones in groups.values())
         head = ["dataset", "method", *["seeds"] * several, *(spec.title for spec in specs.values())]
         lines = [
@@ -223,7 +228,7 @@ class Reference:
                 f"`{dataset}`",
                 named(method) + " (one label for all)" * all(map(_is_constant, ones)),
                 *[str(len(ones))] * several,
-                *_shares(ones, specs),
+                *_shares(ones, specs, self._ends(ones)),
                 _cpu(ones),
             ]
             for (dataset, method), ones in groups.items()
@@ -231,6 +236,13 @@ class Reference:
         head.append("CPU")
         rule = [":--", ":--", *["--:"] * (len(head) - 2)]
         return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
+
+    def _ends(self, ones: Sequence[Record]) -> Mapping[str, object]:
+        """Return the metrics of one seed, or those of the labels of several together."""
+        if len(ones) == 1:
+            return ones[0].metrics
+        said = summary(ones, self.kept)
+        return said.metrics if said else {}
 
     def operators(self) -> str:
         """Which operators go with right labels: a table and a figure of each dataset."""
@@ -341,8 +353,9 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "sets": Reference.sets,
     "labels": Reference.labels,
     "operators": Reference.operators,
-    "paper": lambda reference: paper_table(reference.results, reference.kept.parent),
-    "probes": lambda reference: probes_table(reference.results),
+    "paper": lambda reference: paper_tables(reference.results, reference.kept.parent),
+    "probes": lambda reference: probes_table(reference.results, reference.kept),
+    "forms": lambda reference: forms_table(reference.results, reference.kept),
     "finding": lambda reference: finding_of_work(reference.results),
     "recovered": lambda reference: recovered_table(reference.results),
     "merit": lambda reference: finding_of_merit(reference.results),
@@ -387,6 +400,7 @@ _OF_SETS = {
     "surface": ("skeleton", "nmse", "chamfer", "hausdorff"),
     "derivation": (
         "static_accuracy",
+        "static_macro",
         "vr_accuracy",
         "ee_accuracy",
         "ar_accuracy",
@@ -406,23 +420,25 @@ _OF_SETS = {
 """The metrics of a paper's tables of sets, in the order of these columns."""
 
 
-def _shares(ones: Sequence[Record], names: Iterable[str]) -> Iterator[str]:
+def _shares(
+    ones: Sequence[Record], names: Iterable[str], together: Mapping[str, object]
+) -> Iterator[str]:
     """Write each share, of several seeds their mean.
 
-    Of an accuracy F1 is next to it.  Of one seed the interval of what it is lower by than the first
-    is in brackets, if known.
+    Of an accuracy F1 is next to it.  The interval of what it is lower by than the first is in
+    brackets, if known: of several seeds that of their examples together.
     """
     for name in names:
-        values = [value for one in ones if isinstance(value := one.metrics.get(name), float)]
         stem = name.removesuffix("_accuracy")
         of = "static" if stem == "static" else f"{stem}_drop"
-        ends = [ones[0].metrics.get(f"{of}_{end}") for end in ("low", "high")]
-        interval = [fixed(end, 3) for end in ends if isinstance(end, float) and len(ones) == 1]
-        text = fixed(fmean(values), 3) if values else ""
-        f1 = [value for one in ones if isinstance(value := one.metrics.get(f"{stem}_f1"), float)]
-        if stem != name and values and len(f1) == len(values):
-            text += f" / {fixed(fmean(f1), 3)}"
-        yield text + f" ({' to '.join(interval)})" * bool(values and interval)
+        ends = [together.get(f"{of}_{end}") for end in ("low", "high")]
+        interval = [fixed(end, 3) for end in ends if isinstance(end, float)]
+        value = mean_of(ones, name)
+        text = fixed(value, 3) if value is not None else ""
+        f1 = mean_of(ones, f"{stem}_f1")
+        if stem != name and text and f1 is not None:
+            text += f" / {fixed(f1, 3)}"
+        yield text + f" ({' to '.join(interval)})" * bool(text and interval)
 
 
 def _is_constant(one: Record) -> bool:

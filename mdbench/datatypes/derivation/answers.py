@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -48,8 +48,8 @@ class KeptLabel:
         The labels given to its right and to its wrong candidate, 1 or 0; None where the sequence is
         not in the test.
     alpha_class
-        Eight hex digits of the example's class: what both candidates begin with, whatever the names.
-        None in sets that are made of the examples of the static one, which has it.
+        Eight hex digits of the example's class: of what both candidates begin with, whatever the
+        names.  None in sets that are made of the examples of the static one, which has it.
     """
 
     set: str
@@ -121,40 +121,47 @@ def predictions_of(rows: SequenceRows, labels: Sequence[KeptLabel]) -> NDArray[n
     return predictions
 
 
-def scores_of_labels(*runs: Sequence[KeptLabel]) -> dict[str, Value]:
-    """Score labels without their data, those of several seeds together: all but the probe.
-
-    Each seed has examples of its own, and a class that several have is one class.  Examples whose
-    class was not kept count as classes of their own.
-    """
-    every: list[tuple[KeptLabel, int]] = []
+def pooled(runs: Iterable[Sequence[KeptLabel]]) -> list[KeptLabel]:
+    """Return the labels of several seeds, each of data of its own, as those of one set."""
+    together: list[KeptLabel] = []
+    first = 0
     for labels in runs:
-        first = 1 + max((number for _, number in every), default=-1)
-        every += [(one, first + one.example) for one in labels]
-    if not every:
-        raise RecordsError("no labels were kept.")
-    count = 1 + max(number for _, number in every)
-    classes: dict[str, list[str]] = {}
-    for one, number in every:
+        together += [replace(one, example=first + one.example) for one in labels]
+        first = 1 + max((one.example for one in together), default=-1)
+    return together
+
+
+def classes_of_labels(labels: Sequence[KeptLabel]) -> dict[str, list[str]]:
+    """Return by set the class of each example; those that were not kept are classes of their own.
+
+    Perturbed sets are left out, as they have those of the static one.
+    """
+    count = 1 + max((one.example for one in labels), default=-1)
+    classes: dict[str, list[str]] = {"static": [str(n) for n in range(count)]}
+    for one in labels:
         if one.set not in PAIRED:
             own = classes.setdefault(one.set, [str(n) for n in range(count)])
-            own[number] = one.alpha_class or own[number]
+            own[one.example] = one.alpha_class or own[one.example]
+    return classes
+
+
+def scores_of_labels(labels: Sequence[KeptLabel]) -> dict[str, Value]:
+    """Score labels without their data: all but the probe of what candidates give away."""
     sequences = [
-        (one, number, sign, label)
-        for one, number in every
+        (one, sign, label)
+        for one in labels
         for sign, label in ((1, one.right), (0, one.wrong))
         if label is not None
     ]
     rows = SequenceRows(
         texts=[""] * len(sequences),
-        trees=[json.dumps({"op": one.operators[-1]}) for one, *_ in sequences],
-        labels=np.array([sign for _, _, sign, _ in sequences], np.int8),
-        sets=np.array([one.set for one, *_ in sequences]),
-        pairs=np.array([number for _, number, _, _ in sequences], np.int32),
+        trees=[json.dumps({"op": one.operators[-1]}) for one, _, _ in sequences],
+        labels=np.array([sign for _, sign, _ in sequences], np.int8),
+        sets=np.array([one.set for one, _, _ in sequences]),
+        pairs=np.array([one.example for one, _, _ in sequences], np.int32),
     )
-    answered = np.array([label == 1 for *_, label in sequences])
-    values = scores(rows, answered, classes)
-    return {name: value for name, value in values.items() if name != "first_pair"}
+    answered = np.array([label == 1 for _, _, label in sequences])
+    return scores(rows, answered, classes_of_labels(labels))
 
 
 def operators_in(tree: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -250,7 +251,7 @@ def scores(
     values["first_pair"] = _first(rows, predicted)
     examples = {name: _by_example(hits) for name, hits in right.items()}
     sums = {
-        name: _by_class(of_set, classes.get(name, classes["static"]))
+        name: by_class(of_set, classes.get(name, classes["static"]))
         for name, of_set in examples.items()
     }
     values |= _static(sums["static"])
@@ -264,7 +265,7 @@ def scores(
         if name in perturbed:
             common = examples["static"].keys() & examples[name].keys()
             difference = {pair: examples["static"][pair] - examples[name][pair] for pair in common}
-            values |= _drop(name, _by_class(difference, classes["static"]), None)
+            values |= _drop(name, by_class(difference, classes["static"]), None)
         elif name != "static":
             values |= _drop(name, sums["static"], sums[name])
     return values | _of_pairs(right, perturbed)
@@ -324,8 +325,8 @@ class ClassSums(NamedTuple):
     counts: Array
 
 
-def _by_class(values: Mapping[int, float], classes: Sequence[str]) -> ClassSums:
-    """Add up the values of examples, class by class."""
+def by_class(values: Mapping[int, float], classes: Sequence[str]) -> ClassSums:
+    """Add up the values of examples, which are their numbers in `classes`, class by class."""
     sums: dict[str, float] = {}
     counts: Counter[str] = Counter()
     for pair, value in values.items():
@@ -383,6 +384,16 @@ def f1(found: Flags, true: Flags) -> float:
     return float(2 * hits / all_named) if all_named else 0.0
 
 
+@lru_cache(maxsize=4)
+def _resamples(counts: tuple[int, ...]) -> tuple[Array, ...]:
+    """Draw how often each class is in each resample, (2000, c) each: always the same."""
+    generator = np.random.default_rng(0)
+    return tuple(
+        generator.multinomial(count, np.full(count, 1 / count), _RESAMPLES).astype(float)
+        for count in counts
+    )
+
+
 def bootstrap_difference(
     first: ClassSums, second: ClassSums | None = None
 ) -> tuple[float, float, float]:
@@ -400,18 +411,16 @@ def bootstrap_difference(
     tuple of float
         ``mean(first) - mean(second)``, or ``mean(first)``, and the interval's ends.
     """
-    generator = np.random.default_rng(0)  # the same numbers, the same interval
-
-    def resampled(values: ClassSums) -> Array:
-        count = len(values.counts)
-        drawn = generator.multinomial(count, np.full(count, 1 / count), _RESAMPLES)
-        means: Array = drawn @ values.sums / (drawn @ values.counts)
-        return means
-
-    draws = resampled(first)
+    both = [first] if second is None else [first, second]
+    resamples = _resamples(tuple(len(each.counts) for each in both))
+    means = [
+        drawn @ each.sums / (drawn @ each.counts)
+        for drawn, each in zip(resamples, both, strict=True)
+    ]
     mean = first.sums.sum() / first.counts.sum()
+    draws = means[0]
     if second is not None:
-        draws = draws - resampled(second)
+        draws = draws - means[1]
         mean -= second.sums.sum() / second.counts.sum()
     low, high = np.percentile(draws, _LEVEL)
     return float(mean), float(low), float(high)

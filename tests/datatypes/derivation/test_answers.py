@@ -20,6 +20,7 @@ from mdbench.datatypes.derivation.answers import (
     operators_in,
     predictions_of,
     read_labels,
+    scores_of_labels,
     write_labels,
 )
 from mdbench.datatypes.derivation.calculus import calculation
@@ -42,6 +43,7 @@ LABEL = st.builds(
     OPS,
     st.sampled_from([0, 1, None]),
     st.sampled_from([0, 1, None]),
+    st.sampled_from(["0123abcd", None]),
 )
 
 
@@ -118,6 +120,19 @@ def test_what_is_kept_gives_the_scores_again(rows: SequenceRows) -> None:
         share = counts[row.operator] / counts.total()
         whole = of_all[row.operator] / of_all.total()
         assert row.ratios[CATEGORIES.index("Static+-")] == pytest.approx(share / whole)
+
+
+def test_labels_alone_give_all_scores_with_their_intervals(rows: SequenceRows) -> None:
+    answered = np.random.default_rng(4).random(len(rows.labels)) < 0.7
+    classes = {"static": [f"{n % 5:016x}" for n in range(12)]}
+    classes["static"] = [own[::-1] for own in classes["static"]]  # other digits come first
+    kept = read_labels(write_labels(kept_labels(rows, answered, classes)))
+    assert [one.alpha_class for one in kept if one.set == "static"] == [
+        own[:8] for own in classes["static"]
+    ]
+    assert {one.alpha_class for one in kept if one.set != "static"} == {None}
+    again, metrics = scores_of_labels(kept), scores(rows, answered, classes)
+    assert again == {name: pytest.approx(value) for name, value in metrics.items()}
 
 
 def test_labels_are_read_back_as_predictions_of_the_same_rows(rows: SequenceRows) -> None:
@@ -201,6 +216,9 @@ def test_what_is_written_is_read_back(labels: list[KeptLabel]) -> None:
         {"right": "1"},
         {"example": "0"},
         {"wrong": 0.5},
+        {"alpha_class": 1},
+        {"alpha_class": "0123abcde"},
+        {"alpha_class": "0123ABCD"},
     ],
 )
 def test_what_is_no_label_is_refused_with_its_line(change: dict[str, Any]) -> None:
