@@ -269,20 +269,35 @@ def probes_table(records: Sequence[Record], folder: Path) -> str:
         ]
         for dataset in sorted({dataset for dataset, _ in groups})
         for method, sees in _PROBES.items()
-        if (ones := groups.get((dataset, method)))
-        and mean_of(ones, "same_operator_accuracy") is not None
+        if (ones := groups.get((dataset, method))) and _of_one_operator(ones) >= _FEWEST
     ]
     head = ["dataset", "method", "sees", "seeds", "static", "one operator", "All"]
     return _table(head, lines, words=3)
 
 
+_FEWEST: Final = 50
+"""Derivations of one operator that a dataset needs for its rows."""
+
+
+def _of_one_operator(ones: Sequence[Record]) -> int:
+    """Return how many derivations of one operator there are in the tests of all seeds."""
+    return round(sum(_number(one, "same_operator_derivations") for one in ones))
+
+
+def _number(record: Record, name: str) -> float:
+    """Return a score, and 0 where there is none."""
+    value = record.metrics.get(name)
+    return value if isinstance(value, float) else 0.0
+
+
 def _alike(ones: Sequence[Record]) -> str:
     """Write the accuracy on derivations of one operator of all seeds, and how many these are."""
-    counts = [int(one.metrics["same_operator_derivations"] or 0) for one in ones]
-    shares = [float(one.metrics["same_operator_accuracy"] or 0.0) for one in ones]
-    total = sum(counts)
-    share = sum(map(float.__mul__, shares, map(float, counts))) / total
-    return f"{_written((share, *wilson(share, total)))} of {total}"
+    total = _of_one_operator(ones)
+    right = sum(
+        _number(one, "same_operator_accuracy") * _number(one, "same_operator_derivations")
+        for one in ones
+    )
+    return f"{_written((right / total, *wilson(right / total, total)))} of {total}"
 
 
 def forms_table(records: Sequence[Record], folder: Path) -> str:

@@ -90,14 +90,14 @@ def kept_labels(
     ):
         shown = right if right is not None else wrong
         if shown is not None:
-            labels = (None if n is None else int(predicted[n]) for n in (right, wrong))
-            own = (classes or {}).get(name)
+            own = None if classes is None or name not in classes else classes[name][pair]
             yield KeptLabel(
                 name,
                 pair,
                 operators_in(rows.trees[shown]),
-                *labels,
-                alpha_class=own and own[pair][:_CLASS_DIGITS],
+                None if right is None else int(predicted[right]),
+                None if wrong is None else int(predicted[wrong]),
+                None if own is None else own[:_CLASS_DIGITS],
             )
 
 
@@ -213,8 +213,9 @@ def _label(data: object) -> KeptLabel:
             "operators": [*operators],
             "right": (0 | 1 | None) as right,
             "wrong": (0 | 1 | None) as wrong,
+            **further,
         } if name in SETS and operators and set(map(str, operators)) <= set(OPERATORS):
-            own = data.get("alpha_class")
+            own = further.get("alpha_class")
             if own is None or (isinstance(own, str) and _CLASS.fullmatch(own)):
                 return KeptLabel(name, example, tuple(map(str, operators)), right, wrong, own)
     raise ValueError(f"{str(data)[:80]!r}")
