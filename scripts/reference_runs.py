@@ -47,6 +47,9 @@ RUNS: dict[str, tuple[str, ...]] = {
     "surface-paper": (
         f"{_NOISY_SURFACES} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES} --timeout 10",
     ),
+    "derivation-leak": (
+        "--algorithm majority candidate_only tfidf_lr tagged_lr boosting --dataset leak",
+    ),
 }
 """Options of the runs for each data type, without place and number of jobs at a time.
 
