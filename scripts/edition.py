@@ -251,8 +251,8 @@ def print_left(
     work, known = hours_of(jobs, records, "work_s")
     clock, _ = hours_of(jobs, records, "wall_s")
     console.print(
-        f"{what} left: {work:.2f} h of work, {clock:.2f} h by the clock ({known} jobs estimated "
-        "from records, the others counted with all their budget)",
+        f"{what} left: {work:.2f} h of work, {clock:.2f} h by the clock "
+        f"({counted(known, 'job')} estimated from records, the others counted with all their budget)",
         soft_wrap=True,
     )
 

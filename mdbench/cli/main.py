@@ -150,6 +150,8 @@ def main(arguments: list[str] | None = None) -> int:
         # With PYTHONPATH the code is somebody's choice.
         refuse_copied_environment(sys.argv[0], None if os.environ.get("PYTHONPATH") else sys.prefix)
         code = app(args=typed or ["--help"], prog_name="mdbench", standalone_mode=False)
+        if code == Exit.INTERRUPTED and not isinstance(code, Exit):  # Typer's way of Ctrl-C
+            raise KeyboardInterrupt
     except MdbenchError as error:
         complain(error)
         return Exit.ERROR

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rich.markup import escape
+from rich.progress import track
 
 import eqverdict
 import mdbench
@@ -88,7 +89,15 @@ def rescore_files(results: Path, console: Console, how: Rescoring) -> int:
         records = [tally.records[index] for tally, index in todo]
         folders = sorted({tally.path.parent for tally in tallies})
         scored = rescore_all(records, Workspace.find(), how.n_jobs, folders, reuse=how.reuse)
-        for (tally, index), record in zip(todo, scored, strict=True):
+        pairs = track(
+            zip(todo, scored, strict=True),
+            "scoring",
+            total=len(todo),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        for (tally, index), record in pairs:
             tally.scored[index] = record
             if journal is not None:
                 journal.add(tally, index, record)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
@@ -371,6 +372,8 @@ def rescore_all(
         return (rescored(one, catalog, folders, reuse=reuse, last=last) for one in records)
     left = iter(records)
     pieces = iter(lambda: tuple(islice(left, _PIECE)), ())
+    # joblib starts a process again that has grown: nothing that a reader could do about.
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
     # Each score is of one thread, as where the records were made.
     with parallel_config("loky", inner_max_num_threads=1):
         pool = Parallel(n_jobs=n_jobs, return_as="generator", pre_dispatch="2*n_jobs")

@@ -609,3 +609,14 @@ def test_the_end_of_a_run_of_many_jobs_is_that_of_few(
     shown = ends[1].partition("Results:")[0].strip()
     assert len(shown.splitlines()) > 5
     assert shown in ends[0]
+
+
+def test_any_verb_that_is_stopped_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mdbench.cli.rescore.rescore_files", stop)
+    assert main(["rescore", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "Interrupted. The same command goes on from here.\n"

@@ -121,17 +121,9 @@ def view(
     picture = np.full((SIZE, SIZE), _STEPS * _SHADES, np.uint8)
     order = np.argsort(points @ back, kind="stable")  # the nearest last, over the others
     numbers = (steps * _SHADES + shade)[order]
-    depth = np.full((SIZE, SIZE), -np.inf)
-    for dx in (0, 1):
-        for dy in (0, 1):
-            row, column = np.clip(y[order] + dy, 0, SIZE - 1), np.clip(x[order] + dx, 0, SIZE - 1)
-            here = (points @ back)[order]
-            last = _last(row * SIZE + column)
-            row, column, here = row[last], column[last], here[last]
-            nearer = np.asarray(here > depth[row, column])
-            row, column = row[nearer], column[nearer]
-            depth[row, column] = here[nearer]
-            picture[row, column] = numbers[last][nearer]
+    rows = np.clip(y[order][:, None] + [0, 0, 1, 1], 0, SIZE - 1)  # each point is two by two
+    columns = np.clip(x[order][:, None] + [0, 1, 0, 1], 0, SIZE - 1)
+    picture[rows, columns] = numbers[:, None]  # of those of one place the last stays
     return picture
 
 
@@ -171,12 +163,6 @@ def _box(left: float, side: tuple[float, float]) -> str:
         if name
     )
     return f'<path class="axis" d="{path}"/>{names}'
-
-
-def _last(places: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for each place the last of its points."""
-    _, from_the_end = np.unique(places[::-1], return_index=True)
-    return np.asarray(len(places) - 1 - from_the_end)
 
 
 def _points(

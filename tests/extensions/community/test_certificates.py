@@ -378,3 +378,7 @@ def test_certificates_of_results_are_written_and_checked(
     assert "refused: line 1: its keys are not those" in said
     assert f"refused: line {number + 1}: it is no certificate" in said
     assert main(["registry", "verify", str(tmp_path / "none")]) == 2
+    (tmp_path / "results.zip").write_bytes(b"PK\x03\x04\x8b")
+    capsys.readouterr()
+    assert main(["registry", "verify", str(tmp_path / "results.zip")]) == 2
+    assert "it is no text" in capsys.readouterr().err.replace("\n", " ")
