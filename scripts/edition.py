@@ -252,7 +252,8 @@ def print_left(
     clock, _ = hours_of(jobs, records, "wall_s")
     console.print(
         f"{what} left: {work:.2f} h of work, {clock:.2f} h by the clock "
-        f"({counted(known, 'job')} estimated from records, the others counted with all their budget)",
+        f"({counted(known, 'job')} estimated from records, "
+        "the others counted with all their budget)",
         soft_wrap=True,
     )
 

@@ -150,19 +150,20 @@ def main(arguments: list[str] | None = None) -> int:
         # With PYTHONPATH the code is somebody's choice.
         refuse_copied_environment(sys.argv[0], None if os.environ.get("PYTHONPATH") else sys.prefix)
         code = app(args=typed or ["--help"], prog_name="mdbench", standalone_mode=False)
-        if code == Exit.INTERRUPTED and not isinstance(code, Exit):  # Typer's way of Ctrl-C
-            raise KeyboardInterrupt
+        interrupted = code == Exit.INTERRUPTED and not isinstance(code, Exit)  # as Typer says it
     except MdbenchError as error:
         complain(error)
         return Exit.ERROR
     except (typer.Abort, KeyboardInterrupt):
-        print("Interrupted. The same command goes on from here.", file=sys.stderr)
-        return Exit.INTERRUPTED
+        interrupted = True
     except Exception as error:
         if hasattr(error, "format_message"):  # the parser's own errors
             complain(UsageError(error.format_message(), _where_to_look(typed)))
             return Exit.ERROR
         raise
+    if interrupted:
+        print("Interrupted. The same command goes on from here.", file=sys.stderr)
+        return Exit.INTERRUPTED
     return int(code or 0)
 
 

@@ -134,31 +134,31 @@ def pooled(runs: Iterable[Sequence[KeptLabel]]) -> list[KeptLabel]:
 def classes_of_labels(labels: Sequence[KeptLabel]) -> dict[str, list[str]]:
     """Return by set the class of each example; those that were not kept are classes of their own.
 
-    Perturbed sets are left out, as they have those of the static one.
+    Perturbed sets are left out, as they have those of the static set.
     """
-    count = 1 + max((one.example for one in labels), default=-1)
+    count = 1 + max((kept_label.example for kept_label in labels), default=-1)
     classes: dict[str, list[str]] = {"static": [str(n) for n in range(count)]}
-    for one in labels:
-        if one.set not in PAIRED:
-            own = classes.setdefault(one.set, [str(n) for n in range(count)])
-            own[one.example] = one.alpha_class or own[one.example]
+    for kept_label in labels:
+        if kept_label.set not in PAIRED:
+            own = classes.setdefault(kept_label.set, [str(n) for n in range(count)])
+            own[kept_label.example] = kept_label.alpha_class or own[kept_label.example]
     return classes
 
 
 def scores_of_labels(labels: Sequence[KeptLabel]) -> dict[str, Value]:
     """Score labels without their data: all but the probe of what candidates give away."""
     sequences = [
-        (one, sign, label)
-        for one in labels
-        for sign, label in ((1, one.right), (0, one.wrong))
+        (kept_label, sign, label)
+        for kept_label in labels
+        for sign, label in ((1, kept_label.right), (0, kept_label.wrong))
         if label is not None
     ]
     rows = SequenceRows(
         texts=[""] * len(sequences),
-        trees=[json.dumps({"op": one.operators[-1]}) for one, _, _ in sequences],
+        trees=[json.dumps({"op": kept_label.operators[-1]}) for kept_label, _, _ in sequences],
         labels=np.array([sign for _, sign, _ in sequences], np.int8),
-        sets=np.array([one.set for one, _, _ in sequences]),
-        pairs=np.array([one.example for one, _, _ in sequences], np.int32),
+        sets=np.array([kept_label.set for kept_label, _, _ in sequences]),
+        pairs=np.array([kept_label.example for kept_label, _, _ in sequences], np.int32),
     )
     answered = np.array([label == 1 for _, _, label in sequences])
     return scores(rows, answered, classes_of_labels(labels))
@@ -175,13 +175,12 @@ def operators_in(tree: str) -> tuple[str, ...]:
 
 def write_labels(labels: Iterable[KeptLabel]) -> bytes:
     """Write labels as JSON lines; docs/derivation.md explains the keys."""
-    lines = (
-        json.dumps(
-            {key: value for key, value in vars(one).items() if key != "alpha_class" or value},
-            separators=(",", ":"),
-        )
-        for one in labels
-    )
+    lines = []
+    for kept_label in labels:
+        known = {key: value for key, value in vars(kept_label).items() if key != "alpha_class"}
+        if kept_label.alpha_class:
+            known["alpha_class"] = kept_label.alpha_class
+        lines.append(json.dumps(known, separators=(",", ":")))
     return "".join(f"{line}\n" for line in lines).encode()
 
 

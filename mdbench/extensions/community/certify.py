@@ -69,7 +69,8 @@ def verify_certificates(file: Path, places: Sequence[Path], console: Console) ->
         reason = "it is no text" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise UsageError(
             f"{file} cannot be read as certificates: {reason}.",
-            "Certificates come from: mdbench registry certify; a bundle is for: mdbench registry submit",
+            "Certificates come from: mdbench registry certify\n"
+            "A bundle is for: mdbench registry submit",
         ) from None
     records: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for record in records_of(places) if places else ():
