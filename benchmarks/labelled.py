@@ -7,11 +7,8 @@ real.  No label follows a scorer's verdict.
 
 from __future__ import annotations
 
-import csv
-import json
 import random
 import re
-import sys
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -36,6 +33,7 @@ from mdbench.datatypes.ode import systems as ode
 from mdbench.datatypes.pde import systems as pde
 from mdbench.datatypes.srsd.laws import read_problem
 from mdbench.errors import EquationError
+from mdbench.records import PACKED, read_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,20 +105,14 @@ def laws() -> list[Law]:
 
 def answers(number: int = 60) -> list[Law]:
     """Draw answers of methods from ``docs/results``, the same ones each time, a third of a file."""
-    csv.field_size_limit(sys.maxsize)
     found: list[Law] = []
-    for name in ("ode", "pde", "srsd"):
-        with (ROOT / "docs" / "results" / f"{name}.csv").open(encoding="utf-8") as file:
-            texts = {text for row in csv.DictReader(file) for text in _equations(row["equations"])}
-        drawn = sorted(texts)
+    for name, bundle in {"ode": "equal-work", "pde": "pde-released", "srsd": "srsd-search"}.items():
+        records = read_folder(ROOT / "docs" / "results" / f"{bundle}{PACKED}")
+        drawn = sorted({text for _, record in records for text in record.equations or ()})
         random.Random("answers").shuffle(drawn)
         kept = (law for i, text in enumerate(drawn) if (law := _answer(f"{name} {i}", text)))
         found += islice(kept, number // 3)
     return found
-
-
-def _equations(text: str) -> list[str]:
-    return json.loads(text) if text else []
 
 
 def _answer(name: str, text: str) -> Law | None:

@@ -47,13 +47,10 @@ class Drawn:
 
 
 def box_figures(board: Leaderboard) -> list[Drawn]:
-    """Draw the box plots of a data type: error, size and time by noise; of surfaces the error.
+    """Draw the box plots of a data type: error, size and time by noise.
 
     A method without any value is left out.
     """
-    if board.data_type == "surface":
-        one = inside_and_outside(_scored(board))
-        return [] if one is None else [one]
     wanted = [
         ("NMSE", _by_noise(board, lambda one: _score(one, "nmse")), True),
         ("Nodes of the equations", _by_noise(board, lambda one: _score(one, "complexity")), True),
@@ -98,16 +95,6 @@ def _by_noise(board: Leaderboard, value: Callable[[Entry], float | None]) -> Row
         if any(series.values()):
             rows[row.method] = series
     return rows
-
-
-def _scored(board: Leaderboard) -> Scored:
-    """Return the scores of all attempts, by method in the order of figures."""
-    return {
-        row.method: [
-            one.values for one in board.entries if one.method == row.method and one.attempted
-        ]
-        for row in board.drawn
-    }
 
 
 def inside_and_outside(scored: Scored) -> Drawn | None:
@@ -209,13 +196,8 @@ _KINDS: Final = {
 }
 
 
-def taxonomy_figure(board: Leaderboard) -> Drawn | None:
-    """Draw how the answers of each method fail, by the rule of docs/surface.md; None without."""
-    return kinds_of_failure(_scored(board))
-
-
 def kinds_of_failure(scored: Scored) -> Drawn | None:
-    """Draw how the answers of each method fail; None where no job has a kind."""
+    """Draw how answers fail, by the rule of docs/surface.md; None where no job has a kind."""
     counts: dict[str, Counter[str]] = {}
     for method, jobs in scored.items():
         kinds = [each.get("failure_kind") for each in jobs]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
+from bundles import read_bundle
 from result_blocks import standalone
 
 from mdbench.cli.main import main as main_of_mdbench
@@ -78,14 +77,14 @@ def draw(data_type: str, dataset: str, methods: tuple[str, ...], number: int) ->
 
 
 def _recorded(data_type: str, dataset: str, method: str, number: int) -> PlottedAnswer:
-    file = ROOT / "docs" / "results" / f"{data_type}.csv"
-    with file.open(encoding="utf-8", newline="") as lines:
-        row = next(
-            row
-            for row in csv.DictReader(lines)
-            if (row["algorithm"], row["dataset"], row["snr_db"]) == (method, dataset, "")
-        )
-    return PlottedAnswer(method, number, json.loads(row["equations"]), {})
+    one = next(
+        one
+        for one in read_bundle(ROOT / "docs" / "results", "edition-1")
+        if (one.data_type, one.dataset, one.algorithm) == (data_type, dataset, method)
+        and (one.snr_db, one.seed, one.protocol) == (None, 0, Protocol.STRICT)
+        and one.part in {"", "fold=1"}
+    )
+    return PlottedAnswer(method, number, one.equations or (), {})
 
 
 if __name__ == "__main__":

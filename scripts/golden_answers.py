@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import random
 import re
-import sys
 from collections import defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+
+from bundles import read_bundle
 
 from mdbench.datatypes.facts import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from mdbench.datatypes.base import DataType
+    from mdbench.records import Record
     from mdbench.workspace import Workspace
 
-__all__ = ["DATASETS", "chosen", "landed"]
+__all__ = ["DATASETS", "chosen"]
 
 _LANDED: Final = 110
-SAMPLE: Final = 200
-"""Landed answers of a data type that are compared with their landed scores."""
 _SEED: Final = 7
 TOO_LONG: Final = "too long"
 DATASETS: Final[dict[str, tuple[str, ...]]] = {
@@ -40,10 +38,8 @@ DATASETS: Final[dict[str, tuple[str, ...]]] = {
     "derivation": ("structured-2-tiny", "differentiate-tiny"),
 }
 """The datasets of the edge cases, by data type."""
-_TABLES = {"ode": ("ode",), "pde": ("pde", "pde-tables"), "real": ("real",)} | {
-    "srsd": ("srsd", "srsd-dsr", "srsd-paper"),
-    "surface": ("surface", "surface-paper"),
-}
+_BUNDLE: Final = "edition-1"
+"""The records that landed answers are of."""
 _CHEAP_FIELDS: tuple[str, ...] = (
     *DATASETS["pde"],
     "burgers",
@@ -117,75 +113,39 @@ def chosen(data_type: str, workspace: Workspace, kind: DataType[Any, Any]) -> li
     if data_type == "derivation":
         return list(_labels())
     edges = [entry for name in DATASETS[data_type] for entry in _edges(name, kind)]
-    taken = [each for each in landed(data_type, workspace) if each["dataset"] not in _SENSITIVE]
-    for each in taken:
-        del each["landed"]
-    return [*taken[:_LANDED], *edges]
+    usable = (each for each in _landed(data_type, workspace) if each["dataset"] not in _SENSITIVE)
+    return [*islice(usable, _LANDED), *edges]
 
 
-def landed(data_type: str, workspace: Workspace) -> Iterator[Entry]:
-    """Take landed answers, in turn of each kind that there is, with their landed scores."""
-    csv.field_size_limit(sys.maxsize)
+def _landed(data_type: str, workspace: Workspace) -> Iterator[Entry]:
+    """Take answers of edition 1, in turn of each kind that there is."""
     kinds: dict[str, list[Entry]] = defaultdict(list)
-    for table in _TABLES[data_type]:
-        for row in _rows(workspace.root / "docs" / "results" / f"{table}.csv"):
-            usable = row["equations"] and row["protocol"] == Protocol.STRICT
-            if usable and (data_type != "pde" or row["dataset"] in _CHEAP_FIELDS):
-                entry = _entry_of(table, row)
-                scores = entry["landed"]["metrics"]
-                undecided = sorted(name for name, value in scores.items() if value is None)
-                kinds[repr(([scores.get(name) for name in _KINDS], undecided))].append(entry)
+    for one in read_bundle(workspace.root / "docs" / "results", _BUNDLE):
+        usable = one.data_type == data_type and one.equations and one.protocol == Protocol.STRICT
+        if usable and (data_type != "pde" or one.dataset in _CHEAP_FIELDS):
+            undecided = sorted(name for name, value in one.metrics.items() if value is None)
+            kind = repr(([one.metrics.get(name) for name in _KINDS], undecided))
+            kinds[kind].append(_entry_of(one))
     generator = random.Random(_SEED)
     groups = [kinds[name] for name in sorted(kinds)]
     for group in groups:
         generator.shuffle(group)
-    count = 0
-    while count < SAMPLE and any(groups):
-        for group in groups:
-            if group and count < SAMPLE:
-                count += 1
-                yield group.pop()
+    while any(groups):
+        for group in filter(None, groups):
+            yield group.pop()
 
 
-def _rows(table: Path) -> Iterator[dict[str, str]]:
-    with table.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            # A text that a spreadsheet would compute is behind an apostrophe.
-            yield {name: cell.removeprefix("'") for name, cell in row.items()}
-
-
-def _entry_of(table: str, row: dict[str, str]) -> Entry:
-    # Older tables do not have which scores are undecided: there these are not compared.
-    metrics = dict.fromkeys(json.loads(row.get("undecided") or "[]")) | _inner(row, "metrics.")
+def _entry_of(one: Record) -> Entry:
     return {
-        "case": f"{table}.csv, {row['algorithm']}",
-        "dataset": row["dataset"],
-        "snr_db": _value(row["snr_db"]),
-        "seed": int(row["seed"]),
-        "protocol": row["protocol"],
-        "view": row["view"],
-        "options": _inner(row, "options."),
-        "equations": json.loads(row["equations"]),
-        "landed": {
-            "status": "ok",
-            "floor": _value(row.get("floor", "")),
-            # What a method predicts is no part of a table.
-            "metrics": {name: v for name, v in metrics.items() if name != "agreement"},
-        },
+        "case": f"{_BUNDLE}, {one.algorithm}",
+        "dataset": one.dataset,
+        "snr_db": one.snr_db,
+        "seed": one.seed,
+        "protocol": one.protocol,
+        "view": one.view,
+        "options": dict(one.options),
+        "equations": list(one.equations or ()),
     }
-
-
-def _inner(row: dict[str, str], group: str) -> dict[str, Any]:
-    found = {n.removeprefix(group): _value(c) for n, c in row.items() if n.startswith(group)}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _value(cell: str) -> Any:
-    """Read a number or a text; None where there is none."""
-    try:
-        return json.loads(cell) if cell else None
-    except ValueError:
-        return cell
 
 
 def _edges(name: str, kind: DataType[Any, Any]) -> Iterator[Entry]:

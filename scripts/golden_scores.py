@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from golden_answers import DATASETS, chosen, landed
+from golden_answers import DATASETS, chosen
 
 from eqverdict.limited_process import LimitedProcess
 from mdbench.data.columns import OwnNames
@@ -218,7 +218,7 @@ def main(arguments: list[str]) -> int:
     """Compare, or write; return the exit status."""
     parser = argparse.ArgumentParser(description="Golden files of scored answers.")
     parser.add_argument("data_types", nargs="*", default=list(DATASETS))
-    for name in ("write", "choose", "landed"):
+    for name in ("write", "choose"):
         parser.add_argument(f"--{name}", action="store_true")
     asked = parser.parse_args(arguments)
     if unknown := set(asked.data_types) - DATASETS.keys():
@@ -228,9 +228,6 @@ def main(arguments: list[str]) -> int:
     status = 0
     for name in asked.data_types:
         kind, path = catalog.data_type(name), path_of(workspace.root, name)
-        if asked.landed:
-            _show_landed(list(_scored(landed(name, workspace), kind)), kind)
-            continue
         golden = read(path) if path.exists() else Golden(name, kind.scorer_version, [])
         found = [(entry, changes) for entry, changes in compared(golden, kind) if changes]
         for entry, changes in found:
@@ -266,22 +263,6 @@ def _scored(entries: Iterable[Entry], kind: DataType[Any, Any]) -> Iterator[Entr
         taken = time.process_time() + spent[0] - begin
         # Kept from one writing to the next, so that the file is the same on each machine.
         yield {**entry, "slow": entry.get("slow", taken > _SLOW_S), "scores": scores}
-
-
-def _show_landed(entries: list[Entry], kind: DataType[Any, Any]) -> None:
-    """Compare what landed answers score now with the tables; only what these have."""
-    resolutions = resolutions_of(kind)
-    different = 0
-    for entry in entries:
-        now, then = entry["scores"], entry["landed"]
-        metrics = {name: now["metrics"].get(name, "(none)") for name in then["metrics"]}
-        changes = differences(
-            {**then, "notes": {}}, {**now, "metrics": metrics, "notes": {}}, resolutions
-        )
-        different += bool(changes)
-        if changes:
-            print(line_of(entry, changes))
-    print(f"{kind.name}: {different} of {len(entries)} landed answers have other scores")
 
 
 if __name__ == "__main__":

@@ -153,6 +153,8 @@ class Bare:
                 "mmdebstrap",
                 "--quiet",
                 "--variant=minbase",
+                # A mirror may be a copy of an earlier day.
+                '--aptopt=Acquire::Check-Valid-Until "false"',
                 f"--include={PACKAGES}",
                 suite,
                 self.root,

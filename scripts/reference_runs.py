@@ -8,45 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-_SURFACE = "--algorithm zero mean linear truth operon gplearn afp afp_fe screening"
-_NOISY_SURFACES = "--algorithm zero mean linear truth operon gplearn afp_fe screening"
-_PDE = "--algorithm zero mean linear truth weakform wsindy pdefind bayesian"
-_FIRST_SURFACES = "NACS1 PDS1 MTAS1 CMRS1 OCS1 TECS1 MOCS1 EBS1 DIGS1 NCS1 EMTS1 LRDS1 PTM1"
 RUNS: dict[str, tuple[str, ...]] = {
-    "ode": (
-        "--algorithm zero mean linear truth sindy esindy integral rk4sindy --with-noise",
-        "--algorithm operon --with-noise",
-        "--algorithm pysindy --with-noise --timeout 30",
-        "--algorithm eql udsr --with-noise --timeout 30",
-        "--algorithm afp afp_fe bingo dsr gplearn rils_rols screening --with-noise --timeout 10",
-        "--algorithm physo --timeout 60",
-    ),
-    "pde": (
-        f"{_PDE} --with-noise --timeout 600",
-        "--algorithm ewsindy deepmod operon udsr --with-noise --timeout 60",
-    ),
-    "pde-tables": (
-        "--algorithm truth",
-        "--algorithm afp afp_fe bingo dsr eql gplearn physo rils_rols --timeout 60",
-    ),
-    "srsd": ("--algorithm truth operon afp afp_fe gplearn screening --dataset easy --timeout 10",),
-    "real": (
-        "--algorithm zero mean linear truth",
-        "--algorithm operon gplearn afp afp_fe eql dsr --timeout 2",
-        "--algorithm physo --dataset bode hubble 'kepler*' time-dilation --timeout 15",
-    ),
-    "srsd-paper": (
-        "--algorithm truth afp afp_fe --timeout 1",
-        "--algorithm gplearn --timeout 3",
-    ),
-    "srsd-dsr": ("--algorithm dsr --dataset easy --timeout 60",),
-    "surface": (
-        f"{_SURFACE} --dataset explicit implicit --timeout 10",
-        f"{_SURFACE} --dataset parametric --timeout 30",
-    ),
-    "surface-paper": (
-        f"{_NOISY_SURFACES} --noise-percent 1,5,10 --dataset {_FIRST_SURFACES} --timeout 10",
-    ),
     "derivation-leak": (
         "--algorithm majority candidate_only tfidf_lr tagged_lr boosting --dataset leak",
     ),

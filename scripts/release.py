@@ -98,6 +98,44 @@ def refuse_a_version(root: Path, version: str) -> None:
         raise ReleaseError(f"There is a tag v{version}.")
 
 
+def refuse_a_tag(root: Path, version: str) -> None:
+    """Raise a `ReleaseError` if git cannot make the tag: it has no name, or a key does not sign."""
+    _tag(root, version, "a try")
+    _git(root, "tag", "--delete", f"v{version}")
+
+
+def commit(root: Path, version: str, today: str, sums: str) -> None:
+    """Commit a version and tag it; where git refuses, all is as it was.
+
+    Parameters
+    ----------
+    sums
+        The message of the tag, below its title.
+    """
+    before = _git(root, "rev-parse", "HEAD").strip()
+    try:
+        written(root, version, today)
+        _git(root, "commit", "--quiet", "--all", "--message", f"Version {version}")
+        _tag(root, version, f"mdbench {version}\n\n{sums}")
+    except ReleaseError:
+        _git(root, "reset", "--quiet", "--hard", before)  # nothing was changed before
+        raise
+
+
+def key_of(root: Path) -> str:
+    """Return the key that git signs with; empty without any."""
+    return _git(root, "config", "--default", "", "user.signingkey").strip()
+
+
+def _tag(root: Path, version: str, message: str) -> None:
+    name, key = f"v{version}", key_of(root)
+    _git(root, "tag", "--sign" if key else "--annotate", name, "--message", message)
+    # Git makes a tag without a signature, and calls it a success, where it cannot read an SSH key.
+    if key and "-----BEGIN " not in _git(root, "cat-file", "tag", name):
+        _git(root, "tag", "--delete", name)
+        raise ReleaseError(f"git did not sign the tag {name}: is user.signingkey = {key} a key?")
+
+
 def export(root: Path, folder: Path) -> None:
     """Write the files of the last commit into a folder."""
     folder.mkdir()
@@ -197,6 +235,8 @@ def release(version: str, suites: Sequence[str], folder: Path, *, dry: bool) -> 
     """
     refuse_a_dirty_tree(ROOT)
     refuse_a_version(ROOT, version)
+    if not dry:
+        refuse_a_tag(ROOT, version)
     epoch = _git(ROOT, "log", "-1", "--format=%ct").strip()
     today = f"{datetime.fromtimestamp(int(epoch), UTC):%Y-%m-%d}"
     dist = folder / "dist"
@@ -216,12 +256,8 @@ def release(version: str, suites: Sequence[str], folder: Path, *, dry: bool) -> 
     if dry:
         print(f"Nothing was changed. The files are in {dist}.")
         return
-    written(ROOT, version, today)
-    _git(ROOT, "commit", "--quiet", "--all", "--message", f"Version {version}")
-    key = _git(ROOT, "config", "--default", "", "user.signingkey").strip()
-    how = "--sign" if key else "--annotate"
-    _git(ROOT, "tag", how, f"v{version}", "--message", f"mdbench {version}\n\n{sums}")
-    if not key:
+    commit(ROOT, version, today, sums)
+    if not key_of(ROOT):
         print("The tag is not signed: git has no user.signingkey (git help tag).")
     print(
         f"Tagged v{version}. What is left needs accounts, and is done by hand:\n"

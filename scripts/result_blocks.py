@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from box_plots import Drawn, box_figures, taxonomy_figure
+from box_plots import Drawn, box_figures
 from bundles import read_bundle
 from derivation_labels import (
     forms_table,
@@ -70,8 +70,7 @@ from mdbench.cli.report import leaderboards_of, write
 from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
 from mdbench.extensions.papers import export
-from mdbench.extensions.papers.published import Published, read_published, read_published_sets
-from mdbench.extensions.papers.sets import sets_table, variants_table
+from mdbench.extensions.papers.published import Published, read_published
 from mdbench.reports.combine import read_rows
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
@@ -139,11 +138,10 @@ class Reference:
 
     def published(self) -> str:
         """Numbers of systems that are identified, here and in the paper."""
-        paper, protocol = self._paper, "published"
-        if paper is None:  # not like for like: a section of its own says so
-            paper, protocol = read_published(), "strict"
+        paper = self._paper
+        assert paper is not None
         return self._each(
-            lambda board: export.published_table(board, self.data_type, paper), protocol
+            lambda board: export.published_table(board, self.data_type, paper), "published"
         )
 
     def found(self) -> str:
@@ -177,33 +175,9 @@ class Reference:
             return "\n\n".join(texts.values())
         return "\n\n".join(f"**{title}**\n\n{text}" for title, text in texts.items())
 
-    def beside(self) -> str:
-        """Published results on whole sets, and what was measured."""
-        published = read_published_sets(self.data_type)
-        return sets_table(
-            self.results, self.data_type, self.groups(), self._specs_of_sets, published, named=named
-        )
-
     def recovery(self) -> str:
         """Numbers of tables of measurements that are recovered, by the kind of truth."""
         return recovery_table(self.results, self.truths)
-
-    def sets(self) -> str:
-        """The same, with all methods that either has."""
-        published = read_published_sets(self.data_type)
-        return sets_table(
-            self.results,
-            self.data_type,
-            self.groups(),
-            self._specs_of_sets,
-            published,
-            every=True,
-            named=named,
-        )
-
-    def variants(self) -> str:
-        """Means by what was asked for behind the datasets' names."""
-        return variants_table(self.results, self._specs_of_sets, named)
 
     @property
     def _specs_of_sets(self) -> dict[str, MetricSpec]:
@@ -260,13 +234,12 @@ class Reference:
         return "\n\n".join(parts)
 
     def boxes(self) -> str:
-        """Box plots of each class, and of surfaces the kinds of failure."""
+        """Box plots of each class."""
         return self._each(self._boxes)
 
     def _boxes(self, board: Leaderboard) -> str:
-        drawn = [*box_figures(board), taxonomy_figure(board)]
         of = f" {board.title}" * (len(self.boards) > 1)
-        return self._files((one for one in drawn if one is not None), "boxes ", of)
+        return self._files(box_figures(board), "boxes ", of)
 
     def benchmarks_part(self) -> str:
         """What the benchmark does for methods, and whether they do as well on unseen problems."""
@@ -302,10 +275,6 @@ class Reference:
             write(self.folder / name, standalone(each.svg, each.legend))
             parts.append(f"![{each.title}]({name})\n\n*{each.title}.* {each.caption}")
         return "\n\n".join(parts)
-
-    def cost(self) -> str:
-        """Time and memory."""
-        return self._each(export.cost_table)
 
     def figures(self) -> str:
         """All figures of the report, written to files, of each class that compares methods."""
@@ -344,13 +313,9 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "found": Reference.found,
     "systems": Reference.systems,
     "published-protocol": Reference.published_protocol,
-    "cost": Reference.cost,
     "figures": Reference.figures,
     "boxes": Reference.boxes,
-    "beside": Reference.beside,
     "recovery": Reference.recovery,
-    "variants": Reference.variants,
-    "sets": Reference.sets,
     "labels": Reference.labels,
     "operators": Reference.operators,
     "paper": lambda reference: paper_tables(reference.results, reference.kept.parent),
@@ -396,8 +361,6 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
 _OTHERS = {"bayesian"}
 """Methods that are not the paper's of the same name (docs/methods.md)."""
 _OF_SETS = {
-    "srsd": ("r2_accuracy", "solution", "srbench_solution", "normalized_edit_distance"),
-    "surface": ("skeleton", "nmse", "chamfer", "hausdorff"),
     "derivation": (
         "static_accuracy",
         "static_macro",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 import xml.etree.ElementTree as ET
 from functools import cache
@@ -13,7 +11,7 @@ import numpy as np
 import pytest
 import sympy
 from browser import PROGRAM, Browser
-from harness import ROOT
+from multiplied import originals
 from printed import Case, Misread, agree, meant, points, random_trees, rounded
 from printed_code import COMPILER, Compiled, of_julia, of_plain, of_python, of_sympy_syntax
 from printed_mathematics import of_latex, of_mathml
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
 
 PART, WHOLE = 120, 5_000
 """Of random trees, and of landed answers in the part."""
+BUNDLES = ("equal-work", "measurements", "pde-released", "seed-rows", "srsd-search")
+"""Records of all kinds of data that have equations."""
 EXAMPLES = (
     "((0.788*y)*(1.269*y)) - ((0.985*x)*((-1.016)*x))",
     "x*((-2)*y)",
@@ -114,14 +114,11 @@ EXAMPLES = (
 
 @cache
 def landed() -> tuple[str, ...]:
-    """Return all right-hand sides in docs/results: answers and truths."""
-    csv.field_size_limit(10_000_000)
+    """Return all right-hand sides of some bundles in docs/results: answers and truths."""
     found: dict[str, None] = {}
-    for path in sorted((ROOT / "docs" / "results").glob("*.csv")):
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                for column in ("equations", "truth"):
-                    found.update(dict.fromkeys(json.loads(row.get(column) or "[]")))
+    for one in originals(*BUNDLES):
+        for key in ("equations", "truth"):
+            found.update(dict.fromkeys(one[key] or ()))
     return tuple(found)
 
 
@@ -412,11 +409,10 @@ def test_the_page_shows_what_was_answered(tmp_path: Path, source: str) -> None:
 
 def operons() -> list[str]:
     """Return the landed answers of Operon, of which the page is to show each."""
-    with (ROOT / "docs" / "results" / "surface.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["algorithm"] == "operon"]
-    found = dict.fromkeys(text for row in rows for text in json.loads(row["equations"] or "[]"))
+    ones = [one for one in originals(*BUNDLES) if one["algorithm"] == "operon"]
+    found = list(dict.fromkeys(text for one in ones for text in one["equations"] or ()))
     assert len(found) > 200
-    return list(found)
+    return found
 
 
 # ---------------------------------------------------------------- derivations

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
-from box_plots import box_figures, quantile, taxonomy_figure
+from box_plots import box_figures, inside_and_outside, kinds_of_failure, quantile
 from reporting import compare, data
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mdbench.reports.leaderboard import Leaderboard
 
 SYSTEMS = [f"system-{n}" for n in range(20)]
@@ -65,24 +66,21 @@ def test_a_level_without_jobs_is_neither_drawn_nor_named() -> None:
     assert "Data: clean." in figure.caption
 
 
-def test_kinds_of_failure_are_shares_of_all_jobs(board: Leaderboard) -> None:
-    assert taxonomy_figure(board) is None  # nothing has a kind
+def test_kinds_of_failure_are_shares_of_all_jobs() -> None:
+    assert kinds_of_failure({"operon": [{"nmse": 0.1}]}) is None  # nothing has a kind
     kinds = ("none", "search", "search", "fitting")
-
-    def values(system: str, status: str) -> dict[str, str | float | None]:
-        kind = kinds[int(system.rpartition("-")[2]) % 4] if status == "ok" else None
-        error = None if kind is None else 0.1
-        return {"failure_kind": kind, "nmse": error, "nmse_ood": error and 20 * error}
-
-    entries = [one._replace(values=values(one.case.system, one.status)) for one in board.entries]
-    surfaces = replace(board, data_type="surface", entries=tuple(entries))
-    figure = taxonomy_figure(surfaces)
+    jobs: list[Mapping[str, object]] = [
+        {"failure_kind": kinds[number % 4], "nmse": 0.1, "nmse_ood": 2.0} for number in range(48)
+    ]
+    jobs += [{"failure_kind": None, "nmse": None, "nmse_ood": None}] * 12
+    figure = kinds_of_failure({"operon": jobs})
     assert figure is not None
     ET.fromstring(figure.svg)
     titles = re.findall(r"<title>operon: (\d+) of 60, (.*?)</title>", figure.svg)
     assert sum(int(count) for count, _ in titles) == 60
-    assert ("9", "no answer") in titles
+    assert ("12", "no answer") in titles
     assert ("24", "a family missing or too many") in titles
-    [boxes] = box_figures(surfaces)
+    boxes = inside_and_outside({"operon": jobs})
+    assert boxes is not None
     assert "operon, outside: median 2 of 60" in boxes.svg
     assert "inside, then outside" in boxes.caption

@@ -129,6 +129,52 @@ def test_the_version_is_written_once_into_each_file(clone: Path) -> None:
         release.written(clone, "99.0.1", "2031-02-04")
 
 
+def with_a_key(clone: Path, key: Path) -> None:
+    """Let git sign with an SSH key, and trust it."""
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "a@b", "-f", key], check=True
+    )
+    public = key.with_suffix(".pub").read_text(encoding="utf-8")
+    trusted = key.with_name("trusted")
+    trusted.write_text(f"a@b {public}", encoding="utf-8")
+    for name, value in {
+        "gpg.format": "ssh",
+        "user.signingkey": str(key),
+        "gpg.ssh.allowedSignersFile": str(trusted),
+        "user.name": "a",
+        "user.email": "a@b",
+    }.items():
+        git(clone, "config", name, value)
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
+def test_a_release_is_a_commit_and_a_signed_tag(clone: Path, tmp_path: Path) -> None:
+    with_a_key(clone, tmp_path / "key")
+    release.refuse_a_tag(clone, "99.0.0rc1")
+    assert git(clone, "tag", "--list") == ""
+    release.commit(clone, "99.0.0rc1", "2031-02-03", "abc  wheel\n")
+    assert git(clone, "status", "--porcelain") == ""
+    assert git(clone, "log", "--format=%s") == "Version 99.0.0rc1\none\n"
+    assert git(clone, "rev-list", "-1", "v99.0.0rc1") == git(clone, "rev-parse", "HEAD")
+    git(clone, "verify-tag", "v99.0.0rc1")
+    assert "abc  wheel" in git(clone, "tag", "--list", "--format=%(contents)", "v99.0.0rc1")
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
+def test_what_git_refuses_leaves_all_as_it_was(clone: Path, tmp_path: Path) -> None:
+    with_a_key(clone, tmp_path / "key")
+    (tmp_path / "key").unlink()
+    (tmp_path / "key.pub").unlink()
+    before = git(clone, "rev-parse", "HEAD")
+    with pytest.raises(release.ReleaseError, match=r"git (tag --sign|did not sign)"):
+        release.refuse_a_tag(clone, "99.0.0rc1")
+    with pytest.raises(release.ReleaseError, match=r"git (tag --sign|did not sign)"):
+        release.commit(clone, "99.0.0rc1", "2031-02-03", "")
+    assert git(clone, "rev-parse", "HEAD") == before
+    assert git(clone, "status", "--porcelain") == ""
+    assert git(clone, "tag", "--list") == ""
+
+
 @pytest.mark.slow
 @pytest.mark.build
 def test_what_is_built_twice_is_equal(tmp_path: Path) -> None:

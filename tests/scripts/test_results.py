@@ -110,9 +110,10 @@ def test_a_block_that_is_none_is_named(script: ModuleType, reference: Any) -> No
 
 def test_blocks_of_another_run_on_the_page_stay(script: ModuleType, reference: Any) -> None:
     page = "<!-- runs -->\nfirst\n<!-- end -->\n<!-- paper-runs -->\nsecond\n<!-- end -->\n"
-    assert "second" in script.fill(page, reference)
-    assert "first" not in script.fill(page, reference)
-    paper = replace(reference, data_type="srsd", name="srsd-paper")
+    own = replace(reference, data_type="derivation", name="derivation")
+    assert "second" in script.fill(page, own)
+    assert "first" not in script.fill(page, own)
+    paper = replace(reference, data_type="derivation", name="derivation-paper")
     assert "first" in script.fill(page, paper)
     assert "second" not in script.fill(page, paper)
 

@@ -25,10 +25,10 @@ SEEDS_APART = 1000
 _DECIMAL = re.compile(r"\d+\.\d+")
 
 
-def originals() -> list[dict[str, Any]]:
-    """Return the records of `docs/results`."""
+def originals(*names: str) -> list[dict[str, Any]]:
+    """Return the records of `docs/results`, or of some bundles there."""
     found = []
-    for path in sorted(RESULTS.glob("*.jsonl.xz")):
+    for path in sorted(file for name in names or "*" for file in RESULTS.glob(f"{name}.jsonl.xz")):
         with lzma.open(path, "rt", encoding="utf-8") as file:
             found += [json.loads(line) for line in file]
     return found

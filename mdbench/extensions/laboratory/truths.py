@@ -267,7 +267,7 @@ def read_wrong_answers(path: Path) -> WrongAnswers:
     records: Iterable[tuple[str, str, float | None, WrongAnswer]] = chain.from_iterable(
         map(_of_table, tables)
     )
-    if not tables or (path.is_dir() and any(path.rglob("*.jsonl"))):
+    if not tables or (path.is_dir() and any(path.rglob("*.jsonl*"))):
         results_files(path)
         records = chain(records, _of_records(path))
     answers: WrongAnswers = {}

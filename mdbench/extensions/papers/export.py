@@ -15,7 +15,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from mdbench.drawing.numbers import ENDLESS, NOTHING, duration, fixed, noise_name
+from mdbench.drawing.numbers import ENDLESS, NOTHING, fixed, noise_name
 from mdbench.errors import counted
 from mdbench.metrics.spec import is_high
 from mdbench.reports.columns import (
@@ -231,23 +231,6 @@ def published_table(board: Leaderboard, data_type: str, published: Published) ->
     head = ["method", "systems", "here", published.title, "both"]
     head += ["only here", f"only in {published.title}"]
     return to_markdown(text_table(head, lines, {"method", *head[-2:]})) if lines else ""
-
-
-def cost_table(board: Leaderboard) -> str:
-    """Write the wall time and the peak memory of each method on each system, clean data."""
-    grid = board.grid(None)
-    lines = []
-    for system in grid.systems:
-        line = [f"`{system}`"]
-        for method in grid.methods:
-            ones = grid.cell(system, method)
-            times = [one.wall_s for one in ones if one.wall_s is not None]
-            sizes = [one.memory_mb for one in ones if one.memory_mb]
-            parts = [duration(median(times))] if times else []
-            parts += [f"{fixed(max(sizes))} MB"] if sizes else []
-            line.append(", ".join(parts))
-        lines.append(line)
-    return to_markdown(text_table(["system", *map(board.named, grid.methods)], lines, {"system"}))
 
 
 def _answer(board: Leaderboard, entries: Sequence[Entry]) -> str:

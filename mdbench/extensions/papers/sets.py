@@ -77,33 +77,6 @@ def sets_table(
     return to_markdown(text_table(head, lines, {"method", "set"}))
 
 
-def variants_table(
-    results: Iterable[Record],
-    specs: Mapping[str, MetricSpec],
-    named: Callable[[str], str] = str,
-) -> str:
-    """Write means by method and by what is behind the datasets' names, such as noise.
-
-    What the scorer could not decide is left out, and a job without an answer counts as the metric
-    sets; where that is infinitely bad, so is the mean.
-
-    Parameters
-    ----------
-    named
-        Writes a method's name with its mark.
-    """
-    cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for one in results:
-        if one.attempted:
-            cells[one.method, one.dataset.partition("+")[2] or NOTHING].append(one)
-    lines = []
-    for (method, asked), ones in cells.items():
-        line = [named(method), asked, str(len(ones))]
-        lines.append([*line, *(_mean(ones, spec) for spec in specs.values())])
-    head = ["method", "asked for", "problems", *(spec.title for spec in specs.values())]
-    return to_markdown(text_table(head, lines, {"method", "asked for"}))
-
-
 def _mean(
     records: Iterable[Record], spec: MetricSpec, mean: Callable[[list[float]], float] = fmean
 ) -> str:

@@ -176,7 +176,7 @@ def prepare(
         choice = ["--python", str(found)] if found else ["--managed-python", "-p", requires_python]
         uv(
             ["venv", "--quiet", "--no-project", "--allow-existing", *choice, str(prefix)],
-            f"{method_name} needs Python {requires_python}, which cannot be had",
+            f"{method_name} needs Python {requires_python}: put one on PATH. It cannot be fetched",
         )
         skeleton = Skeleton.read(prefix)
         siblings = (lock.absolute().with_name(name) for name in (lock.name, UV_FILE, BUILD_LOCK))
@@ -203,7 +203,7 @@ def prepare(
             try:
                 uv([*sync, "--no-build"], failure)
             except UnavailableError as error:
-                raise _with_build_hint(error) from None
+                raise _with_build_hint(error, prefix) from None
         skeleton.check(method_name)
         if fetch is not None:
             report(f"{method_name} gets what no index has: {fetch.name}")
@@ -436,14 +436,15 @@ def _named_files(environment: Mapping[str, str]) -> list[str]:
     return [*found, *(unquote(link.path) for link in links if link.scheme in {"", "file"})]
 
 
-def _with_build_hint(error: UnavailableError) -> UnavailableError:
+def _with_build_hint(error: UnavailableError, prefix: Path) -> UnavailableError:
     """Return what to do where only wheels are installed and one is missing."""
     if "wheel" not in error.message or "wheel is invalid" in error.message:
         return error
     return UnavailableError(
-        error.message,
-        "Only wheels are installed. Pin a version that has one, or let it be built from its "
-        "sources in a sandbox: build = true in method.toml.",
+        error.message.partition(" hint: ")[0],  # of uv, on its own options
+        f"Only wheels are installed, here of Python {_python_version(prefix)}. If an older one "
+        "has them, install mdbench with that. In a method of yours, pin versions that have wheels, "
+        "or write build = true into method.toml, for a sandbox.",
         passing=error.passing,
     )
 

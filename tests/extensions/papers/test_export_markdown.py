@@ -8,7 +8,6 @@ from reporting import boards, compare, data, many, texts, write
 
 from mdbench.cli import main
 from mdbench.extensions.papers.export import (
-    cost_table,
     leaderboard_markdown,
     markdown_tables,
     marks_table,
@@ -122,13 +121,8 @@ def test_columns_that_say_nothing_are_left_out() -> None:
 
 def test_a_newline_in_a_name_splits_no_row() -> None:
     (board,) = boards([data("a", "x\n| y"), data("b", "x\n| y")]).values()
-    (line,) = [line for line in cost_table(board).splitlines() if "`" in line]
+    (line,) = [line for line in systems_table(board, "ode", None).splitlines() if "`" in line]
     assert line.startswith("| `x \\| y` |")
-
-
-def test_cost_is_time_and_peak() -> None:
-    made = compare([data("sindy", "a", wall_s=2.04, peak_memory_mb=100.4)])
-    assert rows(cost_table(made))["`a`"] == ["2.0 s, 100 MB"]
 
 
 def test_every_table_is_whole() -> None:

@@ -8,7 +8,7 @@ from reporting import EXAMPLE
 
 from mdbench.datatypes.surface.data_type import SurfaceType
 from mdbench.extensions.papers.published import read_published_sets
-from mdbench.extensions.papers.sets import sets_table, variants_table
+from mdbench.extensions.papers.sets import sets_table
 from mdbench.records import Record
 
 NAMES = ("skeleton", "nmse", "chamfer", "hausdorff")
@@ -72,17 +72,3 @@ def test_methods_of_either_side_are_rows() -> None:
     assert table["pysr", "parametric"][0] == "0 of 0"
     both = rows(sets_table(ones, "surface", groups, SPECS, published))
     assert set(both) - {("method", "set"), (":--", ":--")} == {("gplearn", "explicit")}
-
-
-def test_means_by_what_was_asked_for() -> None:
-    ones = [
-        result("a", "gplearn"),
-        result("a+noise=5", "gplearn"),
-        result("b+noise=5", "gplearn", metrics={"skeleton": None, "nmse": 1e12, "chamfer": 0.3}),
-    ]
-    table = rows(variants_table(ones, SPECS))
-    order = list(SPECS)
-    assert table["gplearn", "–"][0] == "1"
-    noisy = dict(zip(order, table["gplearn", "noise=5"][1:], strict=True))
-    assert table["gplearn", "noise=5"][0] == "2"
-    assert (noisy["skeleton"], noisy["chamfer"], noisy["nmse"]) == ("1.000", "0.200", "5.0e11")
