@@ -109,13 +109,12 @@ def test_a_block_that_is_none_is_named(script: ModuleType, reference: Any) -> No
 
 
 def test_blocks_of_another_run_on_the_page_stay(script: ModuleType, reference: Any) -> None:
-    page = "<!-- runs -->\nfirst\n<!-- end -->\n<!-- paper-runs -->\nsecond\n<!-- end -->\n"
-    own = replace(reference, data_type="derivation", name="derivation")
-    assert "second" in script.fill(page, own)
-    assert "first" not in script.fill(page, own)
-    paper = replace(reference, data_type="derivation", name="derivation-paper")
-    assert "first" in script.fill(page, paper)
-    assert "second" not in script.fill(page, paper)
+    names = {"runs": "first", "leak-runs": "second", "sizes-runs": "third"}
+    page = "".join(f"<!-- {name} -->\n{text}\n<!-- end -->\n" for name, text in names.items())
+    made = script.fill(page, replace(reference, data_type="derivation", name="derivation-leak"))
+    assert "first" in made
+    assert "second" not in made
+    assert "third" in made
 
 
 def test_shares_of_labels_stand_with_the_interval_of_what_is_lost(reference: Any) -> None:
