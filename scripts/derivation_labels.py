@@ -14,14 +14,22 @@ from mdbench.datatypes.derivation.answers import (
     read_labels,
     scores_of_labels,
 )
-from mdbench.datatypes.derivation.scores import PAIRED, bootstrap_difference, by_class
+from mdbench.datatypes.derivation.scores import (
+    PAIRED,
+    bootstrap_difference,
+    by_class,
+    by_example,
+    of_pairs,
+)
 from mdbench.records.files import attached, unpack_answers
+from mdbench.reports.statistics import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from mdbench.datatypes.derivation.answers import KeptLabel
+    from mdbench.datatypes.derivation.scores import Hits
     from mdbench.records import Record
 
     Interval = tuple[float, float, float]
@@ -111,36 +119,18 @@ def _is_of_classes(name: str) -> bool:
 def intervals_of(labels: Sequence[KeptLabel]) -> dict[str, Interval]:
     """Return the columns of the paper's tables, with intervals by a bootstrap over classes."""
     classes = classes_of_labels(labels)
-    hits: dict[str, dict[int, tuple[bool, bool]]] = {}
-    for one in labels:
-        right, wrong = one.correct
-        if right is not None and wrong is not None:
-            hits.setdefault(one.set, {})[one.example] = right, wrong
-    perturbed = [hits[name] for name in PAIRED if name in hits]
-    whole = {n: own for n, own in hits["static"].items() if all(n in each for each in perturbed)}
-    values: dict[str, tuple[str, dict[int, float]]] = {
-        f"{name}_accuracy": (name, {n: (own[0] + own[1]) / 2 for n, own in of_set.items()})
-        for name, of_set in hits.items()
-    }
-    values["both_signs"] = "static", {n: float(all(own)) for n, own in whole.items()}
-    values["all_derivations"] = (
-        "static",
-        {
-            n: float(all(own) and all(all(each[n]) for each in perturbed))
-            for n, own in whole.items()
-        },
-    )
-    values["not_perturbed"] = (
-        "static",
-        {
-            n: float(own[0] and not any(each[n][0] for each in perturbed))
-            for n, own in whole.items()
-        },
-    )
+    right: dict[str, Hits] = {}
+    for kept_label in labels:
+        for sign, hit in zip((True, False), kept_label.correct, strict=True):
+            if hit is not None:
+                right.setdefault(kept_label.set, {})[kept_label.example, sign] = hit
+    values = {f"{name}_accuracy": (name, by_example(hits)) for name, hits in right.items()}
+    perturbed = [name for name in PAIRED if name in right]
+    values |= {name: ("static", own) for name, own in of_pairs(right, perturbed).items()}
     return {
         name: bootstrap_difference(by_class(of_examples, classes.get(of_set, classes["static"])))
         for name, (of_set, of_examples) in values.items()
-        if of_examples
+        if of_examples and name in STRUCTURED | CALCULUS
     }
 
 
@@ -171,14 +161,6 @@ def _scores(record: Record, folder: Path) -> Mapping[str, Any]:
         ):
             return scores
     return {}
-
-
-def wilson(share: float, count: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share of so many cases (Wilson)."""
-    z = 1.959963984540054
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2) / (1 + z * z / count)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 Groups = dict[tuple[str, str], list["Record"]]
@@ -311,25 +293,26 @@ def forms_table(records: Sequence[Record], folder: Path) -> str:
         if said is None or not said.classes:
             continue
         every = sum(said.classes, Counter())
-        effective = every.total() ** 2 / sum(count**2 for count in every.values())
         largest = ", ".join(f"{max(own.values()) / own.total():.0%}" for own in said.classes)
-        own_effective = ", ".join(
-            f"{own.total() ** 2 / sum(count**2 for count in own.values()):.1f}"
-            for own in said.classes
-        )
+        own_effective = ", ".join(f"{_effective(own):.1f}" for own in said.classes)
         lines.append(
             [
                 f"`{dataset}`",
                 str(len(ones)),
                 f"{every.total():,}",
                 f"{len(every):,}",
-                f"{effective:.1f}",
+                f"{_effective(every):.1f}",
                 own_effective,
                 largest.replace("%", " %"),
             ]
         )
     head = ["dataset", "seeds", "examples", "classes", "effective classes"]
     return _table([*head, "by seed", "share of the largest, by seed"], lines, words=1)
+
+
+def _effective(classes: Counter[str]) -> float:
+    """Return the effective number of classes: that of as many equal ones."""
+    return classes.total() ** 2 / sum(count**2 for count in classes.values())
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]], words: int = 2) -> str:

@@ -225,6 +225,10 @@ class SequenceRows:
     pairs: NDArray[np.int32] = field(repr=False)
 
 
+Hits = dict[tuple[int, bool], bool]
+"""Whether sequences, each an example and its sign, are labelled rightly."""
+
+
 def scores(
     rows: SequenceRows, predicted: NDArray[np.bool_], classes: Mapping[str, Sequence[str]]
 ) -> dict[str, Value]:
@@ -237,7 +241,7 @@ def scores(
     """
     true = rows.labels == 1
     values: dict[str, Value] = {}
-    right: dict[str, dict[tuple[int, bool], bool]] = {}
+    right: dict[str, Hits] = {}
     for name in dict.fromkeys(rows.sets.tolist()):
         own = rows.sets == name
         values[f"{name}_accuracy"] = accuracy(predicted[own], true[own])
@@ -249,7 +253,7 @@ def scores(
             )
         }
     values["first_pair"] = _first(rows, predicted)
-    examples = {name: _by_example(hits) for name, hits in right.items()}
+    examples = {name: by_example(hits) for name, hits in right.items()}
     sums = {
         name: by_class(of_set, classes.get(name, classes["static"]))
         for name, of_set in examples.items()
@@ -271,29 +275,38 @@ def scores(
     return values | _of_pairs(right, perturbed)
 
 
-def _of_pairs(
-    right: Mapping[str, Mapping[tuple[int, bool], bool]], perturbed: Sequence[str]
-) -> dict[str, Value]:
+def _of_pairs(right: Mapping[str, Hits], perturbed: Sequence[str]) -> dict[str, Value]:
+    return {name: _mean(own.values()) for name, own in of_pairs(right, perturbed).items() if own}
+
+
+def of_pairs(right: Mapping[str, Hits], perturbed: Sequence[str]) -> dict[str, dict[int, float]]:
+    """Return by score the value of each pair of which every perturbation exists.
+
+    Parameters
+    ----------
+    right
+        By set, whether each sequence, an example and its sign, is labelled rightly.
+    perturbed
+        The perturbed sets.
+    """
     pairs = sorted(
         pair
         for pair, sign in right["static"]
         if sign and all((pair, True) in right[name] for name in perturbed)
     )
-    if not pairs:
-        return {}
     st = right["static"]
     everywhere = {
-        (p, sign): all(right[name][p, sign] for name in ("static", *perturbed))
+        p: [all(right[name][p, sign] for name in ("static", *perturbed)) for sign in (True, False)]
         for p in pairs
-        for sign in (True, False)
     }
     return {
-        "both_signs": _mean(st[p, True] and st[p, False] for p in pairs),
-        "all_derivations": _mean(everywhere[p, True] and everywhere[p, False] for p in pairs),
-        "all_sets": _mean(everywhere.values()),
-        "not_perturbed": _mean(
-            st[p, True] and not any(right[name][p, True] for name in perturbed) for p in pairs
-        ),
+        "both_signs": {p: float(st[p, True] and st[p, False]) for p in pairs},
+        "all_derivations": {p: float(all(everywhere[p])) for p in pairs},
+        "all_sets": {p: _mean(everywhere[p]) for p in pairs},
+        "not_perturbed": {
+            p: float(st[p, True] and not any(right[name][p, True] for name in perturbed))
+            for p in pairs
+        },
     }
 
 
@@ -357,7 +370,7 @@ def _drop(name: str, first: ClassSums, second: ClassSums | None) -> dict[str, Va
     return {f"{name}_drop": drop, f"{name}_drop_low": low, f"{name}_drop_high": high}
 
 
-def _by_example(right: Mapping[tuple[int, bool], bool]) -> dict[int, float]:
+def by_example(right: Hits) -> dict[int, float]:
     """Return the share of an example's sequences that is labelled rightly."""
     signs: dict[int, list[bool]] = {}
     for (pair, _), hit in right.items():
