@@ -55,13 +55,13 @@ def sealed_records(records: Iterable[Record], published: Mapping[str, Any]) -> S
     counts: list[Record] = []
     refused: list[Record] = []
     reasons: dict[str, str] = {}
-    for one in records:
-        whole = frozen_hash(one.key_parts["adapter"], str(one.provenance.lock_sha256))
-        if frozen.get(one.algorithm) == whole:
-            counts.append(one)
+    for record in records:
+        whole = frozen_hash(record.key_parts["adapter"], str(record.provenance.lock_sha256))
+        if frozen.get(record.algorithm) == whole:
+            counts.append(record)
         else:
-            refused.append(one)
-            reasons[one.algorithm] = _CHANGED if one.algorithm in frozen else _NEW
+            refused.append(record)
+            reasons[record.algorithm] = _CHANGED if record.algorithm in frozen else _NEW
     return Sealed(counts, refused, reasons)
 
 
