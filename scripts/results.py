@@ -127,12 +127,9 @@ def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
 def _figures_of(name: str, docs: Path) -> list[Path]:
     """List what is drawn or written of a run, without runs whose names begin like its own."""
     longer = tuple(f"{other}-" for other in RUNS if other.startswith(f"{name}-"))
-    files = (docs / "results").glob(f"{name}-*")
-    return [
-        file
-        for file in files
-        if file.suffix in {".svg", ".csv", ".json"} and not file.name.startswith(longer)
-    ]
+    folder = docs / "results"
+    files = [*folder.glob(f"{name}-*.svg"), *folder.glob(f"{name}-table.*")]
+    return [file for file in files if not file.name.startswith(longer)]
 
 
 def _drawings(files: Iterable[Path]) -> dict[str, str]:
