@@ -8,7 +8,7 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from long_files import COLUMNS, files_table, schema
 from long_table import (
