@@ -1,4 +1,4 @@
-"""Draws the cases of edition 2's long table, and prints them as lists for its study.
+"""Draws the cases of edition 2's long table and of a study next to it, and prints them as lists.
 
     python scripts/edition_draw.py
 
@@ -95,6 +95,14 @@ def draws() -> dict[str, list[str]]:
         "tables": drawn(tables, 8),
     }
     parts |= {f"{name} with a second seed": third(parts[name]) for name in AGAIN}
+    parts["laws for the order of SRBench"] = drawn(
+        {
+            name: ""
+            for name, _ in _cases("srsd/srbench", lambda _: "")
+            if name.startswith("srbench-feynman")
+        },
+        15,
+    )
     return parts
 
 

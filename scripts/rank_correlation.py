@@ -21,6 +21,7 @@ from mdbench.extensions.papers.published import read_published_sets
 from mdbench.records import read_folder
 from mdbench.reports.classes import latest
 from mdbench.reports.columns import hides_share
+from mdbench.reports.statistics import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from mdbench.records import Record
 
 METHODS: Final = {
-    **{name: name for name in ("afp", "afp_fe", "operon", "dsr", "gplearn", "aifeynman")},
+    **{name: name for name in ("afp", "afp_fe", "operon", "dsr", "gplearn", "aifeynman", "itea")},
     "gp_gomea": "gpgomea",
 }
 """The methods here that have the name of one of SRBench (2021), and that name."""
@@ -90,6 +91,12 @@ def correlation(found: Sequence[Pair]) -> float | None:
     return float(spearmanr([one.here for one in found], [one.published for one in found]).statistic)
 
 
+def share_text(share: float, jobs: int) -> str:
+    """Write a share of jobs with Wilson's interval of 95 %."""
+    low, high = wilson(share, jobs)
+    return f"{share:.1%} [{low:.0%} … {high:.0%}]"
+
+
 def ranks_text(records: Iterable[Record]) -> str:
     """Write the rank correlation in words, and a line for each method.
 
@@ -118,7 +125,7 @@ def ranks_text(records: Iterable[Record]) -> str:
     lines = [
         [
             named(one.method),
-            f"{one.here:.1%}",
+            share_text(one.here, one.jobs),
             f"{one.published:.1%}",
             str(one.jobs),
             str(one.not_measured),

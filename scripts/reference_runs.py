@@ -76,6 +76,9 @@ STUDIES = {
     "ranks-of-edition-1": StudyRun(
         ("studies/edition-1.toml",), "srsd", "published-parity.md", "srbench"
     ),
+    "srbench-order": StudyRun(
+        ("studies/srbench-order.toml",), "srsd", "published-parity.md", "minute"
+    ),
     "derivation-small": StudyRun(
         ("studies/derivation-small.toml",), "derivation", "results-derivation.md", "kept"
     ),

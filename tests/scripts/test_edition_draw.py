@@ -25,8 +25,11 @@ def test_the_study_has_the_cases_that_are_drawn() -> None:
             "tables",
         )
     ]
-    assert [len(cases) for cases in lists.values()] == [20, 30, 15, 20, 6, 8, 7, 10, 7, 2, 3]
+    assert [len(cases) for cases in lists.values()] == [20, 30, 15, 20, 6, 8, 7, 10, 7, 2, 3, 15]
     assert set(lists["laws with 300 reference seconds"]) < set(lists["laws"])
+    order = tomllib.loads((ROOT / "studies" / "srbench-order.toml").read_text(encoding="utf-8"))
+    for grid in order["grid"]:
+        assert grid["dataset"] == lists["laws for the order of SRBench"]
 
 
 def test_noise_and_second_seeds_are_of_the_drawn_cases() -> None:
