@@ -225,7 +225,8 @@ class FittedSystem:
     ) -> list[Change]:
         """Return the system without some terms of an equation, and all with one of new terms."""
         less = dict(self.equations[i])
-        size, lost, gone = len(removed) - 1, np.zeros(len(self.differences)), ()
+        size, lost = len(removed) - 1, np.zeros(len(self.differences))
+        gone: tuple[int, ...] = ()
         for monomial, own in removed:
             coefficient = self.equations[i][monomial]
             # A change of the coefficient by all of its size.
