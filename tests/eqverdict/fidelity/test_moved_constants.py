@@ -15,9 +15,9 @@ MOVED = benchmark("moved_constants")
 DOMAIN = {"x": (0.1, 5.0), "y": (0.2, 3.0)}
 NAMES = ("x", "y")
 
-LAWS = 40
+LAWS = 20
 """Drawn from all suites; `benchmarks/bench_scorer.py --moved` takes more."""
-PAIRS = 60
+PAIRS = 30
 
 
 def verdict(truth: str, answer: str) -> Verdict:
