@@ -44,6 +44,7 @@ from edition_results import Results
 from effort import effort_table
 from findings import finding_of_work, named, recovered_table
 from fresh_ranks import ranks_finding, ranks_table
+from long_files import files_table
 from long_table import (
     LongTable,
     budgets_table,
@@ -355,6 +356,9 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "long-budgets": lambda reference: budgets_table(reference.long_table),
     "long-effort": lambda reference: effort_of_parts(reference.long_table),
     "long-home": lambda reference: home_table(reference.long_table),
+    "long-files": lambda reference: files_table(
+        reference.long_table, reference.folder, reference.name, reference.kept
+    ),
     "ranks": lambda reference: ranks_table(reference.results),
     "ranks-finding": lambda reference: ranks_finding(reference.results),
 }

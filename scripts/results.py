@@ -120,14 +120,15 @@ def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
     kept_ones = _drawings(_figures_of(name, docs) if made else ())
     unlike = (file for file in sorted(made | kept_ones) if made.get(file) != kept_ones.get(file))
     return found + [
-        f"{page.name}: the figure results/{file} is not what the records give" for file in unlike
+        f"{page.name}: the file results/{file} is not what the records give" for file in unlike
     ]
 
 
 def _figures_of(name: str, docs: Path) -> list[Path]:
-    """List the figures of a run, without those of runs whose names begin like its own."""
+    """List what is drawn or written of a run, without runs whose names begin like its own."""
     longer = tuple(f"{other}-" for other in RUNS if other.startswith(f"{name}-"))
-    files = (docs / "results").glob(f"{name}-*.svg")
+    folder = docs / "results"
+    files = [*folder.glob(f"{name}-*.svg"), *folder.glob(f"{name}-table.*")]
     return [file for file in files if not file.name.startswith(longer)]
 
 
@@ -163,6 +164,7 @@ def without_records(docs: Path) -> list[str]:
     used = {UPSTREAM.name, *(f"{name}.csv" for name in RUNS if name not in STUDIES)}
     for bundle in {bundle for run in STUDIES.values() for bundle in run.bundles}:
         used |= {part.name for part in parts_of(docs / "results", bundle)}
+    used |= {f"{name}-table.csv" for name in RUNS}
     kept = sorted((docs / "results").glob("*.csv")) + sorted((docs / "results").glob("*.xz"))
     return found + [
         f"results/{one.name}: records that no run makes a block of"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import itertools
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
+from long_files import COLUMNS, files_table, schema
 from long_table import (
     PARTS,
     LongTable,
@@ -24,6 +29,9 @@ from scipy.stats import binomtest
 from mdbench.records import Record
 from mdbench.reports.coverage import Job
 from mdbench.reports.entries import Case
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LAWS = next(part for part in PARTS if part.data_type == "srsd")
 
@@ -136,3 +144,31 @@ def test_one_run_gives_the_shares_after_less_work() -> None:
     assert next(line for line in effort if "physo" in line).split("|")[2:6] == [
         " 20 ", " 0.3 ", " 20 ", " 20 "
     ]  # fmt: skip
+
+
+def test_the_files_of_the_table_have_the_same_lines_by_their_schema(tmp_path: Path) -> None:
+    records = tmp_path / "records"
+    records.mkdir()
+    (records / "x.jsonl.xz").write_bytes(b"packed")
+    page = files_table(made(), tmp_path, "x", records)
+    whole = json.loads((tmp_path / "x-table.json").read_text("utf-8"))
+    of_file = json.loads((tmp_path / "x-table.schema.json").read_text("utf-8"))
+    assert of_file == schema()
+    jsonschema.validate(whole, of_file)
+    assert len(whole["rows"]) == 12  # four methods, three budgets
+    with (tmp_path / "x-table.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [list(line.values()) for line in lines] == [
+        ["" if row[name] is None else str(row[name]) for name in COLUMNS] for row in whole["rows"]
+    ]
+    for path in (*tmp_path.glob("x-*"), records / "x.jsonl.xz"):
+        (line,) = (line for line in page.splitlines() if f"[{path.name}]" in line)
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in line
+    for row in whole["rows"]:
+        for name in COLUMNS:
+            wrong = {**whole, "rows": [{**row, name: "?" if name in _NUMBERS else 1}]}
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate(wrong, of_file)
+
+
+_NUMBERS = {name for name, (kind, _) in COLUMNS.items() if kind.startswith(("number", "int", "bo"))}

@@ -334,4 +334,5 @@ def test_each_figure_belongs_to_one_run(script: ModuleType) -> None:
     """Runs whose names begin alike, such as pde and pde-released, keep theirs apart."""
     docs = ROOT / "docs"
     owners = [file for name in script.RUNS for file in script._figures_of(name, docs)]
-    assert sorted(owners) == sorted((docs / "results").glob("*.svg"))
+    made = [file for each in ("*.svg", "*-table.*") for file in (docs / "results").glob(each)]
+    assert sorted(owners) == sorted(made)

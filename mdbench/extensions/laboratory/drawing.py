@@ -6,17 +6,19 @@ import contextlib
 import hashlib
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import eqverdict
+import mdbench
 from mdbench import datatypes, methods
 from mdbench.datatypes.equations.counted import counts_text
 from mdbench.datatypes.facts import FRESH
 from mdbench.errors import DataError, MethodError, UsageError
-from mdbench.workspace import write_whole
+from mdbench.workspace import fingerprint, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from mdbench.workspace import Workspace
 
@@ -44,8 +46,18 @@ def commitment(seed: str, grammar: int) -> str:
     return hashlib.sha256(f"mdbench fresh {grammar}\n{seed}".encode()).hexdigest()
 
 
-def commit(seed: str, grammar: int, workspace: Workspace) -> dict[str, Any]:
+def commit(
+    seed: str | None, grammar: int, workspace: Workspace, event: str | None = None
+) -> dict[str, Any]:
     """Return what is published first: hashes of the seed, the counts, and methods with their locks.
+
+    Parameters
+    ----------
+    seed
+        None where it is made later, from a number that nobody here controls.
+    event
+        The public event that this number comes from, in words.  Then the hash of the code of
+        mdbench is published, too.
 
     Raises
     ------
@@ -56,48 +68,118 @@ def commit(seed: str, grammar: int, workspace: Workspace) -> dict[str, Any]:
     for name, method in methods.discover(workspace.algorithms).items():
         with contextlib.suppress(MethodError):  # a broken one, which cannot be run
             if isinstance(method, methods.Method):
-                whole = f"{method.fingerprint()} {method.lock_sha256()}"
-                frozen[name] = hashlib.sha256(whole.encode()).hexdigest()
-    hashed = {"commitment": commitment(seed, grammar)}
+                frozen[name] = frozen_hash(method.fingerprint(), method.lock_sha256())
+    if seed is None:
+        commitment("none", grammar)  # whether there is such a grammar
+        hashed = {"event": event, "code": _code()}
+    else:
+        hashed = {"commitment": commitment(seed, grammar)}
     if grammar > 1:
         hashed["counts"] = hashlib.sha256(counts_text().encode()).hexdigest()
     return {"schema": 1, "grammar": grammar, **hashed, "methods": frozen}
 
 
-def check_commitment(
-    seed: str, path: Path, workspace: Workspace, grammar: int | None = None
-) -> tuple[int, list[str]]:
-    """Compare a seed with what was published.
+def frozen_hash(files: str, lock: str) -> str:
+    """Return the hash by which a commitment names a method: of its files' and its lock's."""
+    return hashlib.sha256(f"{files} {lock}".encode()).hexdigest()
+
+
+def _code() -> str:
+    files = {}
+    for package in (mdbench, eqverdict):
+        (folder,) = map(Path, package.__path__)
+        for path in folder.rglob("*.py"):
+            files[f"{folder.name}/{path.relative_to(folder).as_posix()}"] = path
+    return fingerprint(files)
+
+
+def read_commitment(path: Path) -> dict[str, Any]:
+    """Return what a file of ``--commit`` has.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or is none.
+    """
+    try:
+        published = json.loads(path.read_text(encoding="utf-8"))
+        if "event" not in published:
+            str(published["commitment"])
+        published["methods"] = dict(published["methods"])
+        published["grammar"] = int(published["grammar"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path} is no commitment: {error!r}", "It is made by: mdbench lab fresh --commit"
+        ) from None
+    made: dict[str, Any] = published
+    return made
+
+
+def seed_of(path: Path, number: str | None) -> str:
+    """Return the seed of a commitment to an event: 16 digits of a SHA-256.
 
     Parameters
     ----------
+    number
+        Of the event.  None until it is known: the seed is that of the file alone, which those who
+        made the file could choose.
+    """
+    text = path.read_bytes() + ("" if number is None else f"\n{number.strip()}").encode()
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def check_commitment(
+    seed: str | None,
+    path: Path,
+    workspace: Workspace,
+    grammar: int | None = None,
+    number: str | None = None,
+) -> tuple[str, int, list[str]]:
+    """Compare a seed with what was published, or make it from that.
+
+    Parameters
+    ----------
+    seed
+        None where the file names an event.
     grammar
         The one that was asked for; None for that of the file.
+    number
+        Of the event.
 
     Returns
     -------
+    str
+        The seed.
     int
         The grammar.
     list
-        The methods that have changed since.
+        What has changed since: methods, and `the code of mdbench`.
 
     Raises
     ------
     DataError
         If the file cannot be read, or is of another seed, grammar or counts.
+    UsageError
+        If there is no seed, or one next to an event, or a number without one.
     """
-    try:
-        published = json.loads(path.read_text(encoding="utf-8"))
-        known, frozen = published["commitment"], dict(published["methods"])
-        of_file = int(published["grammar"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"{path} is no commitment: {error!r}", "It is made by: mdbench lab fresh --commit"
-        ) from None
+    published = read_commitment(path)
+    of_file = published["grammar"]
     if grammar not in {None, of_file}:
         raise DataError(f"{path} is of grammar {of_file}.", f"Leave out --grammar {grammar}.")
-    now = commit(seed, of_file, workspace)
-    if known != now["commitment"]:
+    if "event" in published:
+        if seed is not None:
+            raise UsageError(
+                f"{path} names an event, whose number makes the seed.",
+                "Leave out --seed; give --number once it is known.",
+            )
+        seed, known = seed_of(path, number), None
+        now = commit(None, of_file, workspace, published["event"])
+    else:
+        if seed is None or number is not None:
+            raise UsageError(f"{path} is of a seed and names no event.", "Give --seed alone.")
+        known = published["commitment"]
+        now = commit(seed, of_file, workspace)
+    if known != now.get("commitment"):
         raise DataError(
             f"{path} is not of the seed {seed!r} and grammar {of_file}.",
             f"Its hash is {str(known)[:16]}..., that of the seed {now['commitment'][:16]}...",
@@ -107,8 +189,14 @@ def check_commitment(
             f"{path} is of other counts than those of this version.",
             "Draw the problems with the version by which it was made.",
         )
-    changed = (name for name, hashed in now["methods"].items() if frozen.get(name) != hashed)
-    return of_file, sorted(changed)
+    changed = _changed(published["methods"], now["methods"])
+    if published.get("code") != now.get("code"):
+        changed.append("the code of mdbench")
+    return seed, of_file, changed
+
+
+def _changed(frozen: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    return sorted(name for name, hashed in now.items() if frozen.get(name) != hashed)
 
 
 def draw(

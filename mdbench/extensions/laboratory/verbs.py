@@ -11,13 +11,22 @@ import typer
 from rich.console import Console
 
 from mdbench.cli.options import COMPLETIONS, with_methods
-from mdbench.cli.parameters import RESULTS, Algorithms, Json, Results, ResultsOrDataset
+from mdbench.cli.parameters import (
+    RESULTS,
+    Algorithms,
+    Json,
+    Places,
+    Results,
+    ResultsOrDataset,
+)
 from mdbench.runs.options import read_snr
 
 
 @with_methods
 def fresh(
-    seed: Annotated[str, typer.Option(metavar="TEXT", help="By which problems are drawn.")],
+    seed: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="By which problems are drawn.")
+    ] = None,
     data_type: Annotated[
         list[str] | None,
         typer.Option(
@@ -39,6 +48,16 @@ def fresh(
         Path | None,
         typer.Option(metavar="FILE", help="What --commit printed: compare the seed with it."),
     ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="With --commit: the public event whose number makes the seed."
+        ),
+    ] = None,
+    number: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="The number of the event that --commitment names."),
+    ] = None,
     grammar: Annotated[
         int | None,
         typer.Option(metavar="N", help="By which rules: 1, or 2, the default."),
@@ -50,7 +69,7 @@ def fresh(
 
     workspace = Workspace.find()
     if commit:
-        print_commitment(seed, grammar, workspace)
+        print_commitment(seed, grammar, workspace, event)
         return
     draw_fresh(
         seed,
@@ -59,8 +78,23 @@ def fresh(
         wanted=data_type or (),
         count=count,
         published=commitment,
+        number=number,
         grammar=grammar,
     )
+
+
+def sealed(
+    commitment: Annotated[
+        Path, typer.Option(metavar="FILE", help="What lab fresh --commit printed.")
+    ],
+    places: Places = None,
+    json: Json = False,
+) -> int:
+    """Count records of methods that have not changed since a commitment, and refuse others."""
+    from mdbench.extensions.laboratory.sealed import show_sealed
+
+    console = Console(highlight=False, stderr=json)
+    return show_sealed(places or RESULTS, commitment, console, json_=json)
 
 
 def identifiable(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tomllib
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from harness import ROOT, add_method, make_workspace
+from reporting import EXAMPLE, data, write
 
 from eqverdict.structure import structure
 from mdbench import datatypes
@@ -25,8 +27,11 @@ from mdbench.extensions.laboratory.drawing import (
     commit,
     commitment,
     draw,
+    frozen_hash,
 )
+from mdbench.extensions.laboratory.sealed import sealed_records
 from mdbench.extensions.laboratory.truths import check_truths
+from mdbench.records import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,8 +146,8 @@ def test_a_commitment_is_of_one_seed_and_shows_what_has_changed(
     path = tmp_path / "commitment.json"
     path.write_text(json.dumps(commit(SEEDS[0], grammar, place)), encoding="utf-8")
     assert SEEDS[0] not in path.read_text("utf-8")
-    assert check_commitment(SEEDS[0], path, place) == (grammar, [])
-    assert check_commitment(SEEDS[0], path, place, grammar) == (grammar, [])
+    assert check_commitment(SEEDS[0], path, place) == (SEEDS[0], grammar, [])
+    assert check_commitment(SEEDS[0], path, place, grammar) == (SEEDS[0], grammar, [])
     with pytest.raises(DataError, match=f"of grammar {grammar}"):
         check_commitment(SEEDS[0], path, place, 3 - grammar)
     with pytest.raises(DataError, match="not of the seed"):
@@ -150,7 +155,7 @@ def test_a_commitment_is_of_one_seed_and_shows_what_has_changed(
     adapter = folder / "adapter.py"
     adapter.write_text(adapter.read_text("utf-8") + "\n# tuned\n", encoding="utf-8")
     add_method(place, "later")
-    assert check_commitment(SEEDS[0], path, place) == (grammar, ["later", "zero"])
+    assert check_commitment(SEEDS[0], path, place) == (SEEDS[0], grammar, ["later", "zero"])
     if grammar > 1:
         published = json.loads(path.read_text("utf-8")) | {"counts": "other"}
         path.write_text(json.dumps(published), encoding="utf-8")
@@ -162,6 +167,76 @@ def test_a_commitment_is_of_one_seed_and_shows_what_has_changed(
             check_commitment(SEEDS[0], path, place)
     with pytest.raises(DataError, match="no commitment"):
         check_commitment(SEEDS[0], tmp_path / "nothing.json", place)
+
+
+def test_a_number_that_comes_later_makes_the_seed(tmp_path: Path) -> None:
+    """SHA-256 of the file, and of the number after it; nobody can know the second before."""
+    place = make_workspace(tmp_path / "workspace")
+    add_method(place, "zero")
+    path = tmp_path / "commitment.json"
+    path.write_text(json.dumps(commit(None, 2, place, "a lottery")), encoding="utf-8")
+    text = path.read_bytes()
+    first = hashlib.sha256(text).hexdigest()[:16]
+    later = hashlib.sha256(text + b"\n7 11 13").hexdigest()[:16]
+    assert check_commitment(None, path, place) == (first, 2, [])
+    assert check_commitment(None, path, place, number=" 7 11 13 ") == (later, 2, [])
+    with pytest.raises(UsageError, match="names an event"):
+        check_commitment(first, path, place)
+    changed = json.loads(text) | {"code": "other"}
+    path.write_text(json.dumps(changed), encoding="utf-8")
+    seed, _, since = check_commitment(None, path, place)
+    assert (seed != first, since) == (True, ["the code of mdbench"])
+    path.write_text(json.dumps(commit("a", 2, place)), encoding="utf-8")
+    for asked, number in ((None, None), ("a", "7")):
+        with pytest.raises(UsageError, match="names no event"):
+            check_commitment(asked, path, place, number=number)
+
+
+def test_records_of_a_method_that_has_changed_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file, a lock, or a method that the commitment does not name."""
+    rows = [
+        data(
+            name,
+            key_parts={"adapter": files},
+            provenance=EXAMPLE["provenance"] | {"lock_sha256": lock},
+        )
+        for name, files, lock in (
+            ("same", "f" * 64, "a" * 64),
+            ("tuned", "e" * 64, "a" * 64),
+            ("locked", "f" * 64, "b" * 64),
+            ("later", "f" * 64, "a" * 64),
+        )
+    ]
+    whole = frozen_hash("f" * 64, "a" * 64)
+    named = dict.fromkeys(("same", "tuned", "locked"), whole)
+    published = {"grammar": 2, "event": "x", "methods": named}
+    divided = sealed_records(map(Record.model_validate, rows), published)
+    assert [one.algorithm for one in divided.counts] == ["same"]
+    assert {name: why.split()[-1] for name, why in divided.reasons.items()} == {
+        "tuned": "commitment",
+        "locked": "commitment",
+        "later": "it",
+    }
+    path = tmp_path / "commitment.json"
+    path.write_text(json.dumps(published), encoding="utf-8")
+    results = write(tmp_path / "results", rows)
+    verb = ["lab", "sealed", str(results), "--commitment", str(path), "--json"]
+    assert main(verb) == 1
+    lines = json.loads(capsys.readouterr().out)["methods"]
+    assert {line["algorithm"]: line["refused"] for line in lines} == {
+        "same": 0,
+        "tuned": 1,
+        "locked": 1,
+        "later": 1,
+    }
+    for name in ("tuned", "locked", "later"):
+        (results / f"{name}-ode.jsonl").unlink()
+    assert main(verb[:-1]) == 0
+    assert "1 record of methods as they were committed to; 0 refused" in capsys.readouterr().out
+    assert main(["lab", "sealed", str(results), "--commitment", str(results / "no")]) == 2
+    assert "no commitment" in capsys.readouterr().err
 
 
 def test_list_names_what_was_drawn_with_its_source(
@@ -196,5 +271,12 @@ def test_the_command_refuses_what_cannot_be(capsys: pytest.CaptureFixture[str]) 
     assert main(["lab", "fresh", "--seed", "a", "--commit"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert found["commitment"] == commitment("a", 2)
+    assert main(["lab", "fresh", "--commit", "--event", "a lottery"]) == 0
+    assert json.loads(capsys.readouterr().out)["event"] == "a lottery"
+    for words in ([], ["--number", "7", "--seed", "a"], ["--commit"]):
+        assert main(["lab", "fresh", *words]) == 2
+        assert "--seed TEXT" in capsys.readouterr().err
+    assert main(["lab", "fresh", "--commit", "--event", "x", "--seed", "a"]) == 2
+    assert "--event TEXT" in capsys.readouterr().err
     assert main(["lab", "fresh", "--seed", "a", "--commit", "--grammar", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["commitment"] == commitment("a", 1)
