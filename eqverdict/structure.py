@@ -11,13 +11,14 @@ from collections import defaultdict
 from contextlib import suppress
 from itertools import permutations, product
 from math import factorial, prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from eqverdict.errors import EquationError
 from eqverdict.expand import expand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from eqverdict.atoms import Atom, Monomial
 
@@ -77,21 +78,21 @@ def structure(equations: Sequence[str], variables: Sequence[str], *, states: boo
     groups = [alike[key] for key in sorted(alike, key=repr)]
     if prod(factorial(len(group)) for group in groups) > _MOST_ORDERS:
         raise EquationError("its structure is not found out: too many variables are alike")
+    # How a term is written may depend on how the names are sorted: these are always the same.
+    first = [name for group in groups for name in group]
+    names = {name: f"v_{place}" for place, name in enumerate(first)}
+    names |= {name: f"w_{i}" for i, name in enumerate(variables) if name not in names}
+    expanded = [
+        expand(_WORD.sub(lambda word: names.get(word[0], word[0]), text), tuple(names.values()))
+        for text in equations
+    ]
     texts = []
     for orders in product(*map(permutations, groups)):
         order = [name for group in orders for name in group]
-        # Names that are in no equation, so that none is replaced twice.
-        names = {name: f"v_{place}" for place, name in enumerate(order)}
-        constants = {
-            name: f"w_{place}" for place, name in enumerate(variables) if name not in names
-        }
-        renamed = [
-            _WORD.sub(lambda word: (names | constants).get(word[0], word[0]), text)  # noqa: B023
-            for text in equations
-        ]
+        renamed = {names[name]: f"v_{place}" for place, name in enumerate(order)}
         shaped = [
-            " + ".join(sorted(terms_of(text, [*names.values(), *constants.values()]))) or "0"
-            for text in renamed
+            " + ".join(sorted({_product(each, renamed) for each in terms})) or "0"
+            for terms in expanded
         ]
         if states:
             shaped = [shaped[variables.index(name)] for name in order]
@@ -115,18 +116,21 @@ def terms_of(text: str, variables: Sequence[str]) -> set[str]:
     return {_product(monomial) for monomial in expand(text, tuple(variables))}
 
 
-def _product(monomial: Monomial) -> str:
+def _product(monomial: Monomial, names: Mapping[str, str] = MappingProxyType({})) -> str:
     factors = (
-        f"{_atom(atom)}{'' if atom.kind == 'exp' else f'^{power}'}" for atom, power in monomial
+        f"{_atom(atom, names)}{'' if atom.kind == 'exp' else f'^{power}'}"
+        for atom, power in monomial
     )
     return "*".join(sorted(factors)) or "1"
 
 
-def _atom(atom: Atom) -> str:
+def _atom(atom: Atom, names: Mapping[str, str]) -> str:
     if atom.kind == "variable":
-        return f"<{atom.text}>"
+        return f"<{names.get(atom.text, atom.text)}>"
     parts = [part for part in (atom.inner, atom.second) if part is not None]
-    inner = (" + ".join(sorted({_product(each) for each, _ in part})) or "0" for part in parts)
+    inner = (
+        " + ".join(sorted({_product(each, names) for each, _ in part})) or "0" for part in parts
+    )
     return f"{atom.kind}({', '.join(inner)})"
 
 

@@ -45,7 +45,7 @@ def read_bundle(folder: Path, name: str) -> list[Record]:
     return [one for file, state in states for one in _read_part(file, state.st_mtime_ns)]
 
 
-@lru_cache(maxsize=32)  # several pages are of one bundle
+@lru_cache(maxsize=64)  # several pages are of one bundle, and there are 39 parts
 def _read_part(file: Path, changed_ns: int) -> tuple[Record, ...]:  # noqa: ARG001
     return tuple(record for _, record in read_folder(file))
 

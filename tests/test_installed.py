@@ -74,7 +74,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
     made = Installed(folder / "venv" / "bin", folder / "here")
     made.here.mkdir()
     made.type(f"{sys.executable} -m venv {folder / 'venv'}")
-    made.type(f"python -m pip install --quiet --find-links {wheel.parent} {wheel}")
+    # What is imported is compiled then, and most of what is installed is not.
+    made.type(f"python -m pip install --quiet --no-compile --find-links {wheel.parent} {wheel}")
     return made
 
 

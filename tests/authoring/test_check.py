@@ -438,9 +438,10 @@ class Adapter:
 
 @pytest.mark.parametrize("sends", [True, False])
 def test_a_try_with_little_work_says_whether_there_is_an_answer(
-    workspace: Workspace, *, sends: bool
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, *, sends: bool
 ) -> None:
     """The same search: candidates that are sent as they are found count, others do not."""
+    monkeypatch.setattr("mdbench.authoring.check.WORK_S", 0.5)
     parts = ("pass", "yield from self.search()")
     if not sends:
         parts = ("self.all = list(self.search())", "yield from self.all")
@@ -449,7 +450,7 @@ def test_a_try_with_little_work_says_whether_there_is_an_answer(
     add_method(workspace, "m", text, tuning="front", more=small)
     findings = list(check_method("m", workspace, HereRuntime()))
     assert [finding.point for finding in findings if not finding.passed] == []
-    (within,) = [finding for finding in findings if "2 reference seconds" in finding.point]
+    (within,) = [finding for finding in findings if "0.5 reference seconds" in finding.point]
     assert within.point.endswith(f"{2 * sends} of 2 problems have an answer")
     assert within.note == ("" if sends else "warning")
     assert ("no candidate had been sent" in within.explanation) == (not sends)

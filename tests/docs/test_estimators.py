@@ -80,7 +80,7 @@ def test_the_notebook_shows_what_it_has(variables: dict[str, str], tmp_path: Pat
 
 
 def test_each_command_for_assistants_runs(tmp_path: Path, variables: dict[str, str]) -> None:
-    clone = copy_of_clone(tmp_path / "mdbench")
+    clone = copy_of_clone(tmp_path / "mdbench", compiled=True)
     text = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
     block = text.partition("```shell\n")[2].partition("```")[0]
     commands = [line.partition("#")[0].strip() for line in block.splitlines()]

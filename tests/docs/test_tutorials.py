@@ -47,7 +47,7 @@ def steps(page: str) -> list[Step]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    root = copy_of_clone(tmp_path / "mdbench")
+    root = copy_of_clone(tmp_path / "mdbench", compiled=True)
     python = tmp_path / "python3"
     python.write_text(SET_UP.format(python=sys.executable), encoding="utf-8")
     python.chmod(0o755)

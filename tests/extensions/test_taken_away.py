@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from harness import ROOT
@@ -25,12 +25,28 @@ DATA_TYPES = sorted(
 )
 
 
+def halves(names: list[str]) -> list[Any]:
+    """Return two sets that are taken away in every run; each alone is in the nightly lane.
+
+    What imports another of its own half is found by `tests/test_layers.py`.
+    """
+    alone = (pytest.param([name], marks=pytest.mark.nightly, id=name) for name in names)
+    return [*(pytest.param(half, id="-".join(half)) for half in (names[::2], names[1::2])), *alone]
+
+
 def project_without(folder: Path, *parts: str) -> Path:
-    """Copy the project without one folder of the package; with what was compiled of the others."""
+    """Copy the project without some folders of the package; with what was compiled of the others.
+
+    Parameters
+    ----------
+    parts
+        Their paths, from the package's.
+    """
     shutil.copytree(ROOT / "mdbench", folder / "mdbench")
     for name in ("eqverdict", "algorithms", "datasets", "docker"):
         (folder / name).symlink_to(ROOT / name)
-    shutil.rmtree(folder.joinpath("mdbench", *parts))
+    for part in parts:
+        shutil.rmtree(folder / "mdbench" / part)
     return folder
 
 
@@ -108,33 +124,35 @@ ADDS = {
 """What is typed to use an extension, and what is said without it."""
 
 
-@pytest.mark.parametrize("name", EXTENSIONS)
-def test_without_an_extension_the_verbs_that_are_left_work(name: str, tmp_path: Path) -> None:
-    folder = project_without(tmp_path, "extensions", name)
-    line, says = ADDS[name]
-    head, listed, probed, planned, scored, refused = run(
+@pytest.mark.parametrize("names", halves(EXTENSIONS))
+def test_without_an_extension_the_verbs_that_are_left_work(
+    names: list[str], tmp_path: Path
+) -> None:
+    folder = project_without(tmp_path, *(f"extensions/{name}" for name in names))
+    head, listed, probed, planned, scored, *refused = run(
         folder,
         "--help",
         "list --json",
         "probe --json",
         "plan --algorithm sindy --data-type ode --runtime venv --dataset rc-circuit",
         "score x0 x0",
-        line,
+        *(ADDS[name][0] for name in names),
     )
     assert head.returncode == 0
     assert json.loads(listed.stdout)["methods"]
     runtimes = {row["runtime"] for row in json.loads(probed.stdout)["runtimes"]}
-    assert ({"podman", "apptainer"} & runtimes == set()) is (name == "engines")
+    assert ({"podman", "apptainer"} & runtimes == set()) is ("engines" in names)
     assert runtimes >= {"venv", "docker"}
     assert planned.returncode == 0, planned.stderr
     assert "identified" in scored.stdout, scored.stderr
-    # What it added is said not to be there.
-    assert refused.returncode == 2
-    assert says in refused.stderr.replace("\n", " ")
+    # What each added is said not to be there.
+    for name, shown in zip(names, refused, strict=True):
+        assert shown.returncode == 2, name
+        assert ADDS[name][1] in shown.stderr.replace("\n", " ")
 
 
 def test_records_of_language_models_are_read_without_them(tmp_path: Path) -> None:
-    folder = project_without(tmp_path, "extensions", "language_models")
+    folder = project_without(tmp_path, "extensions/language_models")
     results = folder / "results"
     results.mkdir()
     shutil.copy(ROOT / "docs" / "results" / "mock-models-ode.jsonl.xz", results)
@@ -154,26 +172,27 @@ def test_records_of_language_models_are_read_without_them(tmp_path: Path) -> Non
     assert "llmsr_nollm is the control of llmsr, which asks the service 'llm'" in control.stderr
 
 
-@pytest.mark.parametrize("name", DATA_TYPES)
-def test_a_data_type_can_be_taken_away(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", halves(DATA_TYPES))
+def test_a_data_type_can_be_taken_away(names: list[str], tmp_path: Path) -> None:
     """All modules that are left can be imported, and verbs work with another data type."""
-    folder = project_without(tmp_path, "datatypes", name)
-    other, dataset = ("ode", "rc-circuit") if name != "ode" else ("srsd", "feynman-i.12.1")
+    folder = project_without(tmp_path, *(f"datatypes/{name}" for name in names))
+    other, dataset = ("srsd", "feynman-i.12.1") if "ode" in names else ("ode", "rc-circuit")
     asked = "plan --algorithm mean --runtime venv --data-type"
-    listed, planned, refused, scored, read = run(
+    listed, planned, scored, read, *refused = run(
         folder,
         "list --json",
         f"{asked} {other} --dataset {dataset}",
-        f"{asked} {name}",
         "score x0 x0",
         f"report {ROOT / 'tests' / 'golden' / 'records'} --text",
+        *(f"{asked} {name}" for name in names),
         first=IMPORT_ALL,
     )
     types = json.loads(listed.stdout)["data_types"]
-    assert [kind["name"] for kind in types] == [k for k in DATA_TYPES if k != name]
+    assert [kind["name"] for kind in types] == [k for k in DATA_TYPES if k not in names]
     assert planned.returncode == 0, planned.stderr
-    assert refused.returncode == 2
-    assert f"There is no data type {name!r}." in refused.stderr
+    for name, shown in zip(names, refused, strict=True):
+        assert shown.returncode == 2
+        assert f"There is no data type {name!r}." in shown.stderr
     assert "identified" in scored.stdout
     assert "Traceback" not in read.stderr
 

@@ -117,8 +117,14 @@ class Quiet:
         self.ended.append(record)
 
 
-def copy_of_clone(root: Path) -> Path:
-    """Put there what a clone would hold once the work tree is committed as it is."""
+def copy_of_clone(root: Path, *, compiled: bool = False) -> Path:
+    """Put there what a clone would hold once the work tree is committed as it is.
+
+    Parameters
+    ----------
+    compiled
+        Whether what was compiled of the packages is put there, too, for commands to begin sooner.
+    """
     listed = subprocess.check_output(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT
     )
@@ -126,6 +132,12 @@ def copy_of_clone(root: Path) -> Path:
         if (ROOT / name).is_file():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, root / name)
+    for package in ("eqverdict", "mdbench") if compiled else ():
+        for file in (ROOT / package).rglob("*.pyc"):
+            there = root / file.relative_to(ROOT)
+            if there.parent.parent.is_dir():
+                there.parent.mkdir(exist_ok=True)
+                shutil.copy2(file, there)
     return root
 
 

@@ -137,11 +137,11 @@ def classes_of_labels(labels: Sequence[KeptLabel]) -> dict[str, list[str]]:
     Perturbed sets are left out, as they have those of the static set.
     """
     count = 1 + max((kept_label.example for kept_label in labels), default=-1)
-    classes: dict[str, list[str]] = {"static": [str(n) for n in range(count)]}
+    names = {kept_label.set for kept_label in labels} - {*PAIRED} | {"static"}
+    classes = {name: [str(n) for n in range(count)] for name in sorted(names)}
     for kept_label in labels:
-        if kept_label.set not in PAIRED:
-            own = classes.setdefault(kept_label.set, [str(n) for n in range(count)])
-            own[kept_label.example] = kept_label.alpha_class or own[kept_label.example]
+        if kept_label.alpha_class and kept_label.set in names:
+            classes[kept_label.set][kept_label.example] = kept_label.alpha_class
     return classes
 
 
@@ -153,9 +153,11 @@ def scores_of_labels(labels: Sequence[KeptLabel]) -> dict[str, Value]:
         for sign, label in ((1, kept_label.right), (0, kept_label.wrong))
         if label is not None
     ]
+    last = {kept_label.operators[-1] for kept_label, _, _ in sequences}
+    trees = {name: json.dumps({"op": name}) for name in last}
     rows = SequenceRows(
         texts=[""] * len(sequences),
-        trees=[json.dumps({"op": kept_label.operators[-1]}) for kept_label, _, _ in sequences],
+        trees=[trees[kept_label.operators[-1]] for kept_label, _, _ in sequences],
         labels=np.array([sign for _, sign, _ in sequences], np.int8),
         sets=np.array([kept_label.set for kept_label, _, _ in sequences]),
         pairs=np.array([kept_label.example for kept_label, _, _ in sequences], np.int32),
@@ -198,7 +200,7 @@ def read_labels(content: bytes) -> list[KeptLabel]:
         raise RecordsError(f"{len(lines)} lines of labels; {_MOST_EXAMPLES} at most are read.")
     for number, line in enumerate(lines, 1):
         try:
-            labels.append(_label(json.loads(line)))
+            labels.append(_label(json.loads(line.decode())))
         except (ValueError, RecursionError) as error:
             raise RecordsError(f"line {number} of the labels is none: {error}") from None
     return labels

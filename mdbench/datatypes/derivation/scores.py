@@ -375,7 +375,7 @@ def by_example(right: Hits) -> dict[int, float]:
     signs: dict[int, list[bool]] = {}
     for (pair, _), hit in right.items():
         signs.setdefault(pair, []).append(hit)
-    return {pair: _mean(hits) for pair, hits in sorted(signs.items())}
+    return {pair: sum(hits) / len(hits) for pair, hits in sorted(signs.items())}
 
 
 def _mean(flags: Iterable[float]) -> float:

@@ -30,7 +30,7 @@ RULE: Final = "skeleton"
 _TOKENS = 16_384
 """A model that thinks takes thousands before its answer."""
 _ANSWER = re.compile(
-    r"^\W{0,20}(?:(?:so|the|my|final) ){0,3}answer\b\W{0,20}(yes|no)\b(?! or\b|/)",
+    r"^[^\w\n]{0,20}(?:(?:so|the|my|final) ){0,3}answer\b\W{0,20}(yes|no)\b(?! or\b|/)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line of the form asked for; not the sentence that asks for it, which names both."""

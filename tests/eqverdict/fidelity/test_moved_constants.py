@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 from harness import benchmark
+from sweeps import paired
 
 from eqverdict.fidelity.compare import Verdict, compare
 
@@ -14,9 +15,9 @@ MOVED = benchmark("moved_constants")
 DOMAIN = {"x": (0.1, 5.0), "y": (0.2, 3.0)}
 NAMES = ("x", "y")
 
-LAWS = 40
+LAWS = 20
 """Drawn from all suites; `benchmarks/bench_scorer.py --moved` takes more."""
-PAIRS = 60
+PAIRS = 30
 
 
 def verdict(truth: str, answer: str) -> Verdict:
@@ -42,7 +43,7 @@ def writings_of_bose(k: float, sign: str, above: float, below: float) -> list[st
     ]
 
 
-@pytest.mark.parametrize(("k", "sign"), list(product((0.5, 1.0, 2.0, 7.3), "+-")))
+@pytest.mark.parametrize(("k", "sign"), paired((0.5, 1.0, 2.0, 7.3), "+-"))
 def test_planck_bose_and_fermi_are_found_in_every_writing(k: float, sign: str) -> None:
     truths = writings_of_bose(k, sign, 1.0, 1.0)
     near = writings_of_bose(round(1.03 * k, 6), sign, 1.02, 1.03)
