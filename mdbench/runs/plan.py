@@ -95,6 +95,14 @@ class Plan:
         folder = self.record_dir or self.result_dir
         return {name: folder / f"{name}.jsonl" for name in names}
 
+    def parts(self) -> Iterator[tuple[str, Plan]]:
+        """Return for each file of `files` the plan of its jobs."""
+        jobs: dict[str, list[JobSpec]] = {}
+        for job in self.jobs:
+            jobs.setdefault(job.results, []).append(job)
+        for name, own in jobs.items():
+            yield name, replace(self, jobs=tuple(own))
+
 
 def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
     """Turn options into jobs, in the order: grid of a study, method, noise level, seed, dataset.
