@@ -364,9 +364,7 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
 def _share_fields_set(model: BaseModel, known: dict[frozenset[str], set[str]]) -> None:
     """Let a model share the set of the names it was given, a third of what records take."""
     names = model.model_fields_set
-    object.__setattr__(
-        model, "__pydantic_fields_set__", known.setdefault(frozenset(names), names)
-    )
+    object.__setattr__(model, "__pydantic_fields_set__", known.setdefault(frozenset(names), names))
 
 
 def _shared(record: Record, known: dict[tuple[str, str], object]) -> dict[str, object]:

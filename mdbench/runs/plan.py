@@ -56,8 +56,8 @@ NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 
 _GLOB = {"*", "?", "["}
 """Characters of patterns."""
-MOST_JOBS = 100_000
-"""Jobs of one run: a plan of so many takes 0.4 GB."""
+MOST_JOBS = 1_000_000
+"""Jobs of one run."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,8 @@ def _dataset_names(
     names = list(options.datasets)
     # Only the order of several, and what matches a pattern, need a look into all files.
     if len(names) != 1 or _GLOB & {*names[0]} or names[0] not in source:
-        names = select_names(source.names(), names, source.groups(), elsewhere)
+        groups = source.groups() if names else {}  # which takes a look into all files
+        names = select_names(source.names(), names, groups, elsewhere)
     for name in names:
         try:
             name.encode()
