@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mdbench.doors import RUNTIMES
 from mdbench.errors import UnavailableError, UsageError
-from mdbench.runtimes import bubblewrap, registry
+from mdbench.runtimes import bubblewrap
 from mdbench.runtimes.base import ENFORCED, Enforcement, parse_requirements
 from mdbench.runtimes.docker import DockerRuntime
 from mdbench.runtimes.environments import docker_cli
@@ -62,7 +63,7 @@ def test_auto_takes_containers_only_where_processes_are_not_kept_apart(
     loaded = {"docker": EngineWithImage, "venv": VenvRuntime}
     monkeypatch.setattr(bubblewrap, "why_unavailable", lambda: why_plain)
     monkeypatch.setattr(docker_cli, "engine_address", lambda: "")
-    monkeypatch.setattr(registry.RUNTIMES, "load", loaded.__getitem__)
+    monkeypatch.setattr(RUNTIMES, "load", loaded.__getitem__)
     said: list[str] = []
     with closing(open_runtime("auto", tmp_path, said.append)) as runtime:
         assert runtime.name == choice
