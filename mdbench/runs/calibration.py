@@ -162,7 +162,7 @@ class SpeedGauge:
         self._next = 0.0
 
     def calibrate(self, samples: int | None = None) -> None:
-        """Take samples on all cores, until there have been so many: as before a limit by default."""
+        """Take samples on all cores until there are so many: for a limit of work by default."""
         for _ in range(self._taken, max(samples or CALIBRATION_SAMPLES, len(self._cores))):
             self.sample()
             time.sleep(_APART_S)
