@@ -5,9 +5,9 @@ The records are copies of one real record with the keys of the plan's jobs.  Usa
     .venv/bin/python benchmarks/bench_plans.py [METHODS [SEEDS [COMMANDS]]]
 
 METHODS x 63 systems x 5 noise levels x SEEDS jobs; the default is 10 x 16, which is 50,400.  Of the
-COMMANDS that are measured, 1 to 4, the first are two plans.  A million records, some 4 GB:
+COMMANDS that are measured, 1 to 4, the first are two plans.  As many as one run may have:
 
-    .venv/bin/python benchmarks/bench_plans.py 40 79 2
+    .venv/bin/python benchmarks/bench_plans.py 19 16 1
 
     .venv/bin/python benchmarks/bench_plans.py edition
 

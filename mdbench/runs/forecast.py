@@ -195,17 +195,17 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
     longest = 0.0
     counts: dict[str, int] = defaultdict(int)
     all_ask = True
-    for name, part in plan.parts():  # one after the other, so that a million jobs fit in memory
+    for name, part in plan.parts():  # one after the other, as each job takes some kB
         past = read_summaries(part.files)
-        ones = list(rerun_reasons(resolve_for_reasons(part, runtime, past), past, part))
-        cost, own, walls = _cost(ones, past[name], plan.result_dir, rng)
+        asked = list(rerun_reasons(resolve_for_reasons(part, runtime, past), past, part))
+        cost, own, walls = _cost(asked, past[name], plan.result_dir, rng)
         costs.append(cost)
         due += own
         together.add(walls)
         longest = max([longest, *(each.wall_s.value for each in own)])
-        for one, why in ones:
+        for job, why in asked:
             if why:
-                all_ask &= bool(one.method.spec.service)
+                all_ask &= bool(job.method.spec.service)
                 counts[_CHANGED.sub("", why.partition(SINCE)[0])] += 1
     most = plan.n_jobs
     if plan.n_asking is not None and all_ask:

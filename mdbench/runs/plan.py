@@ -56,8 +56,8 @@ NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 
 _GLOB = {"*", "?", "["}
 """Characters of patterns."""
-MOST_JOBS = 1_000_000
-"""Jobs of one run."""
+MOST_JOBS = 100_000
+"""Jobs of one run: a plan of so many takes 0.3 GB, and a run of them more."""
 
 
 @dataclass(frozen=True)

@@ -259,7 +259,7 @@ def test_the_balanced_order_does_not_depend_on_what_else_is_planned(
 
 
 def test_a_run_has_a_limit_on_its_jobs(plan: Callable[..., Plan]) -> None:
-    levels = tuple(level / 1000 for level in range(16_000))
-    with pytest.raises(UsageError, match=r"1,008,000 jobs; a run may have 1,000,000"):
+    levels = tuple(level / 1000 for level in range(2000))
+    with pytest.raises(UsageError, match=r"126,000 jobs; a run may have 100,000"):
         plan(datasets=(), snr=levels)
-    assert len(plan(datasets=("rc-circuit",), snr=levels[:2000]).jobs) == 2000
+    assert len(plan(datasets=("rc-circuit",), snr=levels).jobs) == len(levels)
