@@ -2,9 +2,12 @@
 
 The records are copies of one real record with the keys of the plan's jobs.  Usage:
 
-    .venv/bin/python benchmarks/bench_plans.py [METHODS [SEEDS]]
+    .venv/bin/python benchmarks/bench_plans.py [METHODS [SEEDS [COMMANDS]]]
 
-METHODS x 63 systems x 5 noise levels x SEEDS jobs; the default is 10 x 16, which is 50,400.
+METHODS x 63 systems x 5 noise levels x SEEDS jobs; the default is 10 x 16, which is 50,400.  Of the
+COMMANDS that are measured, 1 to 4, the first are two plans.  As many as one run may have:
+
+    .venv/bin/python benchmarks/bench_plans.py 19 16 1
 
     .venv/bin/python benchmarks/bench_plans.py edition
 
@@ -20,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
@@ -42,7 +46,7 @@ from mdbench.runtimes.registry import open_runtime  # noqa: E402
 CHILD = "import sys; from mdbench.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
-def main(methods: int = 10, seeds: int = 16) -> None:
+def main(methods: int = 10, seeds: int = 16, commands: int = 4) -> None:
     """Make the records, then measure commands that find them all."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -62,22 +66,29 @@ def main(methods: int = 10, seeds: int = 16) -> None:
         ready = resolve_jobs(plan, runtime)
         print(f"keys, every dataset made: {time.perf_counter() - start:.1f} s")
         Path("results").mkdir()
-        for name, file in plan.files.items():
-            with file.open("w", encoding="utf-8") as out:
-                for one in ready:
-                    if one.job.results == name:
-                        own = {"key": one.key, "key_parts": one.parts, **one.job.recorded()}
-                        out.write(json.dumps(template | own, separators=(",", ":")) + "\n")
+        with ExitStack() as stack:
+            out = {
+                name: stack.enter_context(file.open("w", encoding="utf-8"))
+                for name, file in plan.files.items()
+            }
+            for one in ready:
+                own = {"key": one.key, "key_parts": one.parts, **one.job.recorded()}
+                line = json.dumps(template | own, separators=(",", ":"))
+                out[one.job.results].write(f"{line}\n")
         size = sum(file.stat().st_size for file in plan.files.values()) / 1e6
-        print(f"{len(ready)} records, {size:.0f} MB")
+        print(f"{len(ready)} records, {size:.0f} MB", flush=True)
+        del plan, ready
         place_of = {"MDBENCH_ROOT": str(workspace.root), "MDBENCH_HOME": str(workspace.home)}
         environment = {**os.environ, **place_of, "PYTHONPATH": str(HERE.parent)}
-        line = ["--algorithm", *names, "--data-type", "ode", "--with-noise", "--seeds"]
-        line += [f"0-{seeds - 1}", "--runtime", "venv"]
-        measure("plan, all is done", ["plan", *line], environment)
-        measure("plan, nothing is", ["plan", *line, "--timeout", "7"], environment)
-        measure("plan --json, nothing is", ["plan", *line, "--timeout=7", "--json"], environment)
-        measure("run, all is done", ["run", *line], environment)
+        asked_for = ["--algorithm", *names, "--data-type", "ode", "--with-noise", "--seeds"]
+        asked_for += [f"0-{seeds - 1}", "--runtime", "venv"]
+        for name, arguments in [
+            ("plan, all is done", ["plan", *asked_for]),
+            ("plan, nothing is", ["plan", *asked_for, "--timeout", "7"]),
+            ("plan --json, nothing is", ["plan", *asked_for, "--timeout=7", "--json"]),
+            ("run, all is done", ["run", *asked_for]),
+        ][:commands]:
+            measure(name, arguments, environment)
 
 
 def plan_edition() -> None:

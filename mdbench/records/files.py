@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from pydantic import BaseModel
+
 LONGEST_LINE = 2**25
 """Bytes of a record's line."""
 _LONG_LINE, _MOST_PARTS = 2**20, 1_000_000
@@ -347,12 +349,22 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
     """
     newest: dict[tuple[Path, str, str], tuple[Path, Record]] = {}
     known: dict[tuple[str, str], object] = {}
+    sets: dict[frozenset[str], set[str]] = {}
     with without_garbage_collection():
         for path in results_files(folder):
             for record in read_records(path):
                 same = {"front": None} | _shared(record, known)
-                newest[path, *record.identity] = path, record.model_copy(update=same)
+                lean = record.model_copy(update=same)
+                for model in (lean, lean.measured, *lean.measured.anytime):
+                    _share_fields_set(model, sets)
+                newest[path, *lean.identity] = path, lean
     return list(newest.values())
+
+
+def _share_fields_set(model: BaseModel, known: dict[frozenset[str], set[str]]) -> None:
+    """Let a model share the set of the names it was given, a third of what records take."""
+    names = model.model_fields_set
+    object.__setattr__(model, "__pydantic_fields_set__", known.setdefault(frozenset(names), names))
 
 
 def _shared(record: Record, known: dict[tuple[str, str], object]) -> dict[str, object]:

@@ -29,11 +29,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 CALIBRATION_SAMPLES: Final = 9
-"""Samples before the first job."""
+"""Samples before the first job with a limit of work."""
+UNLIMITED_SAMPLES: Final = 3
+"""Samples before the first job where none has such a limit: its work is only written down."""
 _APART_S: Final = 0.01
 """Seconds between them, in which others may use the core, as they may during a job."""
 PERIOD_S: Final = 0.15
 """Least seconds of wall time between two samples during a job; a sample takes some 2 ms of CPU."""
+UNLIMITED_PERIOD_S: Final = 0.6
+"""The same for jobs without a limit of work."""
 PERIOD_EACH_S: Final = 0.02
 """Seconds between two samples for each job that runs at a time: all are taken by this process."""
 _RUNS: Final = 2
@@ -143,20 +147,23 @@ class SpeedGauge:
     ----------
     cores
         On which samples are taken, one after the other; empty for wherever this thread runs.
+
+    Attributes
+    ----------
     period_s
         Seconds of wall time between two samples during a job.
     """
 
     def __init__(self, cores: Sequence[int] = (), period_s: float = PERIOD_S) -> None:
         self._cores = tuple(cores)
-        self._period_s = period_s
+        self.period_s = period_s
         self._window: deque[float] = deque(maxlen=_WINDOW)
         self._taken = 0
         self._next = 0.0
 
-    def calibrate(self) -> None:
-        """Take samples on all cores, as often as before a first job."""
-        for _ in range(max(CALIBRATION_SAMPLES, len(self._cores))):
+    def calibrate(self, samples: int | None = None) -> None:
+        """Take samples on all cores until there are so many: for a limit of work by default."""
+        for _ in range(self._taken, max(samples or CALIBRATION_SAMPLES, len(self._cores))):
             self.sample()
             time.sleep(_APART_S)
 
@@ -165,7 +172,7 @@ class SpeedGauge:
         with _pinned(self._cores[self._taken % len(self._cores)] if self._cores else None):
             self._window.append(measure())
         self._taken += 1
-        self._next = time.monotonic() + self._period_s
+        self._next = time.monotonic() + self.period_s
 
     def sample_if_due(self) -> bool:
         """Take a sample where the last one is a period old; return whether it is."""

@@ -8,12 +8,13 @@ own seed and key, and ``measured.of_seed`` names the seed that was run (`SeedRep
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, Self
+
+from pydantic_core import from_json
 
 from mdbench.errors import MdbenchError, counted
 from mdbench.records import RERUN_ALWAYS, RecordStore, Status, key_of
@@ -120,7 +121,7 @@ def _read_file(name: str, path: Path) -> list[RecordSummary]:
         with path.open("rb") as file:
             for line in file:
                 if not line.isspace():
-                    data = json.loads(line)
+                    data = from_json(line)
                     check_schema(data)
                     if f"{data['algorithm']}-{data['data_type']}" == name:
                         one = RecordSummary.of(data, len(line))
@@ -152,7 +153,7 @@ def goes_on(record: Record | RecordSummary) -> bool:
 
 
 def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
-    """Return for each job why it will be run; an empty text or `REPEATED` where it will not be.
+    """Return for each job, file by file, why it will be run; empty or `REPEATED` where it will not.
 
     Nothing is run; datasets are made as by `resolve_for_reasons`.
 
@@ -161,9 +162,10 @@ def explain(plan: Plan, runtime: Runtime) -> Iterator[tuple[JobSpec, str]]:
     DataError, MethodError, RecordsError
         If data, a method's folder or the results file cannot be used.
     """
-    past = read_summaries(plan.files)
-    for one, reason in rerun_reasons(resolve_for_reasons(plan, runtime, past), past, plan):
-        yield one.job, reason
+    for _, part in plan.parts():
+        past = read_summaries(part.files)
+        for one, reason in rerun_reasons(resolve_for_reasons(part, runtime, past), past, part):
+            yield one.job, reason
 
 
 def resolve_for_reasons(

@@ -72,7 +72,7 @@ class Interval:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PendingJob:
     """A job that would be run.
 
@@ -188,28 +188,27 @@ def forecast(plan: Plan, runtime: Runtime) -> Forecast:
     DataError, MethodError, RecordsError
         If data, a method's folder or a results file cannot be used.
     """
-    past = read_summaries(plan.files)
-    reasons = list(rerun_reasons(resolve_for_reasons(plan, runtime, past), past, plan))
-    by_name: dict[str, list[tuple[ResolvedJob, str]]] = defaultdict(list)
-    for one, why in reasons:
-        by_name[one.job.results].append((one, why))
     rng = np.random.default_rng(0)
     costs: list[CostEstimate] = []
     due: list[PendingJob] = []
     together = _Total()
     longest = 0.0
-    for name, ones in by_name.items():
-        cost, own, walls = _cost(ones, past[name], plan.result_dir, rng)
+    counts: dict[str, int] = defaultdict(int)
+    all_ask = True
+    for name, part in plan.parts():  # one after the other, as each job takes some kB
+        past = read_summaries(part.files)
+        asked = list(rerun_reasons(resolve_for_reasons(part, runtime, past), past, part))
+        cost, own, walls = _cost(asked, past[name], plan.result_dir, rng)
         costs.append(cost)
         due += own
         together.add(walls)
         longest = max([longest, *(each.wall_s.value for each in own)])
-    counts: dict[str, int] = defaultdict(int)
-    for _, why in reasons:
-        if why:
-            counts[_CHANGED.sub("", why.partition(SINCE)[0])] += 1
+        for job, why in asked:
+            if why:
+                all_ask &= bool(job.method.spec.service)
+                counts[_CHANGED.sub("", why.partition(SINCE)[0])] += 1
     most = plan.n_jobs
-    if plan.n_asking is not None and all(one.method.spec.service for one, why in reasons if why):
+    if plan.n_asking is not None and all_ask:
         most = plan.n_asking
     at_a_time = max(1, min(most, len(due)))
     shared = together.expected(at_a_time, longest)

@@ -57,7 +57,7 @@ NOISE_LEVELS: tuple[float | None, ...] = (None, *SNR_LEVELS_DB)
 _GLOB = {"*", "?", "["}
 """Characters of patterns."""
 MOST_JOBS = 100_000
-"""Jobs of one run: a plan of so many takes 0.4 GB."""
+"""Jobs of one run: a plan of so many takes 0.3 GB, and a run of them more."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,14 @@ class Plan:
         names = dict.fromkeys(job.results for job in self.jobs)
         folder = self.record_dir or self.result_dir
         return {name: folder / f"{name}.jsonl" for name in names}
+
+    def parts(self) -> Iterator[tuple[str, Plan]]:
+        """Return for each file of `files` the plan of its jobs."""
+        jobs: dict[str, list[JobSpec]] = {}
+        for job in self.jobs:
+            jobs.setdefault(job.results, []).append(job)
+        for name, own in jobs.items():
+            yield name, replace(self, jobs=tuple(own))
 
 
 def make_plan(options: RunOptions | Study, workspace: Workspace) -> Plan:
@@ -231,7 +239,8 @@ def _dataset_names(
     names = list(options.datasets)
     # Only the order of several, and what matches a pattern, need a look into all files.
     if len(names) != 1 or _GLOB & {*names[0]} or names[0] not in source:
-        names = select_names(source.names(), names, source.groups(), elsewhere)
+        groups = source.groups() if names else {}  # which takes a look into all files
+        names = select_names(source.names(), names, groups, elsewhere)
     for name in names:
         try:
             name.encode()

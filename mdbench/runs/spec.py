@@ -246,12 +246,8 @@ class JobSpec(CommonOptions):
         KeyError, ValueError
             If the record does not have it.
         """
-        values = []
-        for name, key in _declared(cls):
-            if key.question:
-                value = _value_at(record, key.record or f"options.{name}")
-                values.append(None if value is None else key.from_record(value))
-        return tuple(values)
+        values = ((_value_at(record, path), read) for path, read in _question_in_record(cls))
+        return tuple([None if value is None else read(value) for value, read in values])
 
     @property
     def data(self) -> tuple[Any, ...]:
@@ -347,6 +343,14 @@ _in_question: Callable[[Any], tuple[str, ...]] = cache(
     lambda spec: tuple(name for name, each in _declared(spec) if each.question)
 )
 """The names of the fields that are part of a job's question."""
+_question_in_record: Callable[[Any], tuple[tuple[str, Callable[[Any], Any]], ...]] = cache(
+    lambda spec: tuple(
+        (each.record or f"options.{name}", each.from_record)
+        for name, each in _declared(spec)
+        if each.question
+    )
+)
+"""Where each of these fields is in a record, and what reads its value."""
 
 
 def _shown(option: Option, value: Any) -> str:

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Final, Self
 
 from mdbench.errors import MdbenchError, MethodError, UnavailableError
 from mdbench.records import Status
-from mdbench.runs.calibration import PERIOD_S, SpeedGauge
+from mdbench.runs.calibration import (
+    PERIOD_S,
+    UNLIMITED_PERIOD_S,
+    UNLIMITED_SAMPLES,
+    SpeedGauge,
+)
 from mdbench.runtimes.processes import Cores, pin_workers_to
 from mdbench.workspace import is_trusted
 
@@ -426,9 +431,13 @@ class WorkerSlot:
         if self._period_s is None and job.work_s is None:
             return None
         if self._gauge is None:
-            self._gauge = SpeedGauge(
-                self.cores, PERIOD_S if self._period_s is None else self._period_s
-            )
+            self._gauge = SpeedGauge(self.cores)
+        period_s = PERIOD_S if self._period_s is None else self._period_s
+        if job.work_s is None:
+            self._gauge.period_s = max(period_s, UNLIMITED_PERIOD_S)
+            self._gauge.calibrate(UNLIMITED_SAMPLES)
+        else:
+            self._gauge.period_s = period_s
             self._gauge.calibrate()
         return self._gauge
 

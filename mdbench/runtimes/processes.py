@@ -46,7 +46,7 @@ def children(pid: int) -> list[int]:
         return pids
     for task in tasks:
         with suppress(OSError):
-            pids.extend(map(int, _read(f"/proc/{pid}/task/{task}/children").split()))
+            pids.extend(map(int, read_file(f"/proc/{pid}/task/{task}/children").split()))
     return pids
 
 
@@ -89,7 +89,7 @@ def job_processes(worker: int) -> list[int]:
 def memory_mb(pid: int) -> float:
     """Return the resident memory of a process, in MiB; 0 if it has ended."""
     try:
-        return int(_read(f"/proc/{pid}/statm").split()[1]) * _PAGE_MB
+        return int(read_file(f"/proc/{pid}/statm").split()[1]) * _PAGE_MB
     except (OSError, IndexError):
         return 0.0
 
@@ -97,7 +97,7 @@ def memory_mb(pid: int) -> float:
 def peak_memory_mb(pid: int) -> float:
     """Return the most resident memory that a process has had, in MiB; 0 if it has ended."""
     with suppress(OSError, ValueError, IndexError):
-        text = _read(f"/proc/{pid}/status")
+        text = read_file(f"/proc/{pid}/status")
         return int(text.partition(b"VmHWM:")[2].split(maxsplit=1)[0]) / 1024
     return 0.0
 
@@ -105,7 +105,7 @@ def peak_memory_mb(pid: int) -> float:
 def cpu_s(pid: int) -> tuple[float, float]:
     """Return the CPU seconds of a process, and of its reaped descendants."""
     with suppress(OSError, ValueError, IndexError):
-        text = _read(f"/proc/{pid}/stat")
+        text = read_file(f"/proc/{pid}/stat")
         user, system, below, below_system = map(int, text.rpartition(b")")[2].split()[11:15])
         return (user + system) * _TICK, (below + below_system) * _TICK
     return 0.0, 0.0
@@ -146,13 +146,13 @@ def isolation(worker: int) -> dict[str, bool]:
 def _status(pid: int, name: str) -> list[str]:
     """Return the values of one line of a process's status; none if it has ended."""
     with suppress(OSError):
-        text = _read(f"/proc/{pid}/status").decode("utf-8", "replace")
+        text = read_file(f"/proc/{pid}/status").decode("utf-8", "replace")
         return text.partition(f"\n{name}:")[2].partition("\n")[0].split()
     return []
 
 
-def _read(path: str) -> bytes:
-    """Read a file of /proc: many a second are, and ``open`` takes four times as long."""
+def read_file(path: str) -> bytes:
+    """Read a file of the kernel's: many a second are, and ``open`` takes four times as long."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = os.read(descriptor, _BLOCK)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mdbench.runtimes.base import Level, Runtime
 
 AUTOMATIC = "auto"
-"""The name that takes ``docker`` where it works, else ``venv``."""
+"""The name that takes ``venv`` where that keeps methods apart, else ``docker`` where it works."""
 
 
 def open_runtime(
@@ -30,8 +30,9 @@ def open_runtime(
     Parameters
     ----------
     name
-        One of `mdbench.doors.RUNTIMES`, or `AUTOMATIC`: ``docker`` where an engine answers and its
-        base image is there, else ``venv``; reports why.
+        One of `mdbench.doors.RUNTIMES`, or `AUTOMATIC`: ``venv`` where it keeps network and files
+        from methods (bubblewrap); else ``docker`` where an engine answers and its base image is
+        there; else ``venv`` all the same.  Reports which, why, and what another choice changes.
     home
         Folder below which environments are made.
     on_line
@@ -47,15 +48,19 @@ def open_runtime(
         If it does not work here, or does not enforce what is required.
     """
     RUNTIMES.refuse_unknown("--runtime", name, AUTOMATIC)
-    runtime = _automatic(home, on_line) if name == AUTOMATIC else _open(name, home, on_line)
+    why = ""
+    if name == AUTOMATIC:
+        runtime, why = _automatic(home, on_line)
+    else:
+        runtime = _open(name, home, on_line)
     try:
         enforcement = runtime.probe()
         _check(runtime.name, enforcement.levels, enforcement.how, require or {})
     except BaseException:
         runtime.close()
         raise
-    if name == AUTOMATIC and on_line is not None:
-        on_line(f"Runtime: {runtime.name}, chosen by itself ({enforcement.how}).")
+    if why and on_line is not None:
+        on_line(f"Runtime: {runtime.name}, chosen by itself ({enforcement.how}). {why}")
     return runtime
 
 
@@ -64,7 +69,12 @@ def _open(name: str, home: Path, on_line: Callable[[str], None] | None) -> Runti
     return runtime
 
 
-def _automatic(home: Path, on_line: Callable[[str], None] | None) -> Runtime:
+def _automatic(home: Path, on_line: Callable[[str], None] | None) -> tuple[Runtime, str]:
+    """Return a runtime, and why it is this one."""
+    venv = _open("venv", home, on_line)
+    levels = venv.probe().levels
+    if levels["network"] == levels["files"] == "hard":
+        return venv, f"It keeps network and files from methods, as containers do. {_CONTAINERS}"
     from mdbench.runtimes.environments.docker_cli import engine_address  # noqa: PLC0415 - its SDK takes 0.2 s
 
     docker = None
@@ -75,16 +85,24 @@ def _automatic(home: Path, on_line: Callable[[str], None] | None) -> Runtime:
         reason = docker.missing()
     except UnavailableError as error:
         reason = error.message
-    if docker is not None:
-        if not reason:
-            return docker
-        docker.close()
-    if on_line is not None:
-        on_line(
-            f"Virtual environments are used, not Docker: {reason.rstrip('.')}. --runtime venv "
-            "keeps this choice when that changes; --runtime docker asks for containers."
+    if docker is not None and not reason:
+        venv.close()
+        return docker, (
+            "Without bubblewrap, virtual environments would keep neither network nor files from "
+            f"methods. {_CONTAINERS} --runtime venv goes without."
         )
-    return _open("venv", home, on_line)
+    if docker is not None:
+        docker.close()
+    return venv, (
+        "Neither network nor files are kept from methods, as Docker would, which is chosen once it "
+        f"works: {reason.rstrip('.')}. {_CONTAINERS} --runtime venv keeps this choice."
+    )
+
+
+_CONTAINERS = (
+    "With --runtime docker records have other keys, so that jobs are run again, and each job waits "
+    "for a container of its own."
+)
 
 
 def _check(name: str, levels: Mapping[str, Level], how: str, require: Mapping[str, Level]) -> None:

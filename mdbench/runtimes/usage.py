@@ -234,7 +234,7 @@ def _below(mount: tuple[str, str], path: str) -> Path:
 
 def _number(file: Path) -> int | None:
     try:
-        return int(file.read_text(encoding="ascii"))
+        return int(processes.read_file(str(file)))
     except (OSError, ValueError):
         return None
 
@@ -247,7 +247,7 @@ def _mib(file: Path) -> float | None:
 def _table(file: Path) -> dict[str, int]:
     amounts = {}
     with suppress(OSError, ValueError):
-        for line in file.read_text(encoding="ascii").splitlines():
+        for line in processes.read_file(str(file)).decode("ascii").splitlines():
             name, _, number = line.partition(" ")
             amounts[name] = int(number)
     return amounts

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from harness import HereRuntime
 
 from mdbench.runs import calibration
 from mdbench.runs.calibration import PARTS, REFERENCE_S, SHARES, SpeedGauge, measure
+from mdbench.runs.catalog import Catalog
+from mdbench.runs.spec import JobSpec
+from mdbench.runs.worker_pool import EnvironmentCache, WorkerSlot
+from mdbench.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 
 class Clock:
@@ -105,6 +112,38 @@ def test_a_gauge_is_calibrated_on_each_of_its_cores(monkeypatch: pytest.MonkeyPa
     SpeedGauge((10_000,)).sample()  # a core that is not ours is none to pin to
     assert seen[-1] == before
     assert SpeedGauge(cores).most_at_once == pytest.approx(len(cores))
+
+
+def test_a_job_without_a_limit_of_work_has_few_samples(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    taken: list[float] = []
+
+    def measured() -> float:
+        taken.append(1.0)
+        return 1.0
+
+    monkeypatch.setattr(calibration, "measure", measured)
+    monkeypatch.setattr(calibration, "_APART_S", 0.0)
+    job = JobSpec(
+        algorithm="zero",
+        data_type="ode",
+        dataset="rc-circuit",
+        snr_db=None,
+        seed=0,
+        timeout_s=60.0,
+        threads=1,
+    )
+    runtime = HereRuntime()
+    catalog = Catalog(Workspace.find())
+    with WorkerSlot(catalog, runtime, EnvironmentCache(runtime), tmp_path, period_s=0.2) as slot:
+        gauge = slot.gauge(job)
+        assert gauge is not None
+        assert (len(taken), gauge.period_s) == (3, 0.6)
+        assert slot.gauge(replace(job, work_s=2.0)) is gauge  # whose limit needs all nine
+        assert (len(taken), gauge.period_s) == (9, 0.2)
+        slot.gauge(job)
+        assert (len(taken), gauge.period_s) == (9, 0.6)
 
 
 def test_samples_are_a_period_apart(monkeypatch: pytest.MonkeyPatch) -> None:

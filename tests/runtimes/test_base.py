@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from mdbench.doors import RUNTIMES
 from mdbench.errors import UnavailableError, UsageError
 from mdbench.runtimes import bubblewrap
-from mdbench.runtimes.base import parse_requirements
+from mdbench.runtimes.base import ENFORCED, Enforcement, parse_requirements
 from mdbench.runtimes.docker import DockerRuntime
+from mdbench.runtimes.environments import docker_cli
 from mdbench.runtimes.registry import open_runtime
+from mdbench.runtimes.venv import VenvRuntime
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,13 +25,51 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent.sock")
 
 
-@pytest.mark.usefixtures("no_engine")
+CHANGES = "other keys, so that jobs are run again, and each job waits for a container of its own"
+
+
+@pytest.fixture
+def no_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap, "why_unavailable", lambda: "bubblewrap is not installed")
+
+
+@pytest.mark.usefixtures("no_engine", "no_bubblewrap")
 def test_without_an_engine_auto_is_venv_and_shows_why(tmp_path: Path) -> None:
     said: list[str] = []
     runtime = open_runtime("auto", tmp_path, said.append)
     assert runtime.name == "venv"
-    assert said[0].startswith("Virtual environments are used, not Docker: No Docker")
-    assert said[1].startswith("Runtime: venv, chosen by itself (")
+    (line,) = said
+    assert line.startswith("Runtime: venv, chosen by itself (plain processes (bubblewrap is not in")
+    assert "Neither network nor files are kept from methods, as Docker would" in line
+    assert "once it works: No Docker engine answers" in line
+    assert CHANGES in line
+    assert "--runtime venv keeps this choice" in line
+
+
+class EngineWithImage(DockerRuntime):
+    """Docker as on a machine that has an engine and a base image."""
+
+    def probe(self) -> Enforcement:
+        return Enforcement(dict.fromkeys(ENFORCED, "hard"), "an engine")
+
+    def missing(self) -> str:
+        return ""
+
+
+@pytest.mark.parametrize(("why_plain", "choice"), [("", "venv"), ("it is missing", "docker")])
+def test_auto_takes_containers_only_where_processes_are_not_kept_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why_plain: str, choice: str
+) -> None:
+    loaded = {"docker": EngineWithImage, "venv": VenvRuntime}
+    monkeypatch.setattr(bubblewrap, "why_unavailable", lambda: why_plain)
+    monkeypatch.setattr(docker_cli, "engine_address", lambda: "")
+    monkeypatch.setattr(RUNTIMES, "load", loaded.__getitem__)
+    said: list[str] = []
+    with closing(open_runtime("auto", tmp_path, said.append)) as runtime:
+        assert runtime.name == choice
+    (line,) = said
+    assert line.startswith(f"Runtime: {choice}, chosen by itself (")
+    assert CHANGES in line
 
 
 @pytest.mark.usefixtures("no_engine")
