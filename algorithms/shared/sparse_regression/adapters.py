@@ -199,9 +199,10 @@ class SparseAdapter(ABC):
         values = cache(partial(terms.at, validation))
         for equal, indices in cls.propose(list(models.distinct()), models, validation):
             representative = cls.representative(equal, sizes)
+            predictions: Any = Predictions(values, models.coefficients[indices])
             yield Candidate(
                 equations=tuple(models.written(terms, index) for index in indices),
-                predictions=Predictions(values, models.coefficients[indices]),
+                predictions=predictions,
                 hyperparameters={**grid[places[representative]], **models.remarks[representative]},
             )
 
