@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WIDTH = 300
-"""More columns than are decomposed at once."""
+"""Columns of which a thousand rows are a large block."""
 
 
 @pytest.fixture(scope="module")

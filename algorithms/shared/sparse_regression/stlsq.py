@@ -73,7 +73,10 @@ class Paths:
     def of(self, chosen: NDArray[np.intp]) -> Paths:
         """Return some of them."""
         return Paths(
-            *(getattr(self, name)[chosen] for name in ("target", "alpha", "threshold", "columns")),
+            self.target[chosen],
+            self.alpha[chosen],
+            self.threshold[chosen],
+            self.columns[chosen],
             self.sample[chosen],
         )
 

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["fold", "solve_columns"]
 
-_NARROW = 256
-"""Columns up to which rows are decomposed at once."""
+_LARGE = 250_000
+"""Numbers in a first block up to which all rows are decomposed by LAPACK."""
+_TOGETHER = 250_000
+"""Numbers in rows that are added together, for the cache: 2 MB; more where columns are many."""
 _SINGLY = 16
 """Columns that are eliminated one by one."""
 _MODERATE = 100.0
@@ -49,22 +51,25 @@ def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
         R of the QR decomposition of all rows.
     """
     factor: Array | None = None
-    room = np.empty(0)
+    large, room = False, np.empty(0)
     for features, targets in blocks:
         width = features.shape[1] + targets.shape[1]
         if factor is None:
+            large = len(features) * width > _LARGE
             # Rows from everywhere make a better preconditioner than rows of one corner.
-            stride = max(1, len(features) // (2 * width)) if width > _NARROW else 1
+            stride = max(1, len(features) // (2 * width)) if large else 1
             first = np.arange(len(features)) % stride == 0
             factor = _factor(features[first], targets[first])
             features, targets = features[~first], targets[~first]  # noqa: PLW2901
-        if len(features):
+        step = max(_TOGETHER // width, 8 * width) if large else max(1, len(features))
+        for start in range(0, len(features), step):
+            more = features[start : start + step], targets[start : start + step]
             updated = None
-            if _NARROW < width == len(factor):
-                numbers = width * len(features)
-                room = room if room.size >= numbers else np.empty(numbers)  # the largest block's
-                updated = _updated(factor, features, targets, room[:numbers].reshape(width, -1))
-            factor = _factor(features, targets, factor) if updated is None else updated
+            if large and len(factor) == width:
+                numbers = width * len(more[0])
+                room = room if room.size >= numbers else np.empty(numbers)
+                updated = _updated(factor, *more, room[:numbers].reshape(width, -1))
+            factor = _factor(*more, factor) if updated is None else updated
     if factor is None:
         raise ValueError("there are no rows to fit")
     return factor
