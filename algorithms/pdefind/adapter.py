@@ -42,6 +42,6 @@ class Adapter(FieldAdapter):
             settings,
             terms,
             problem,
-            lambda chosen: regression.models(terms, chosen)[0],
+            lambda chosen: regression.models(terms, chosen, longest=cls.longest)[0],
             start=start,
         )

@@ -14,9 +14,10 @@ import json
 import lzma
 import os
 import re
+import sys
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.records.schema import SCHEMA, Record, check_schema
@@ -349,22 +350,15 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
     """
     newest: dict[tuple[Path, str, str], tuple[Path, Record]] = {}
     known: dict[tuple[str, str], object] = {}
-    sets: dict[frozenset[str], set[str]] = {}
+    names: dict[frozenset[str], set[str]] = {}
     with without_garbage_collection():
         for path in results_files(folder):
             for record in read_records(path):
                 same = {"front": None} | _shared(record, known)
-                lean = record.model_copy(update=same)
-                for model in (lean, lean.measured, *lean.measured.anytime):
-                    _share_fields_set(model, sets)
-                newest[path, *lean.identity] = path, lean
+                reduced = record.model_copy(update=same)
+                _share_texts(reduced, names)
+                newest[path, *record.identity] = path, reduced
     return list(newest.values())
-
-
-def _share_fields_set(model: BaseModel, known: dict[frozenset[str], set[str]]) -> None:
-    """Let a model share the set of the names it was given, a third of what records take."""
-    names = model.model_fields_set
-    object.__setattr__(model, "__pydantic_fields_set__", known.setdefault(frozenset(names), names))
 
 
 def _shared(record: Record, known: dict[tuple[str, str], object]) -> dict[str, object]:
@@ -377,6 +371,30 @@ def _shared(record: Record, known: dict[tuple[str, str], object]) -> dict[str, o
         else:
             known[key] = value
     return values
+
+
+def _share_texts(model: BaseModel, known: dict[frozenset[str], set[str]]) -> None:
+    """Let models have their short texts in common, and the sets of the names of their fields.
+
+    These are half of what is left of a record.
+    """
+    names = model.model_fields_set
+    object.__setattr__(model, "__pydantic_fields_set__", known.setdefault(frozenset(names), names))
+    values = model.__dict__
+    for name, value in values.items():
+        if type(value) is str:
+            values[name] = sys.intern(value)
+        elif isinstance(value, dict):
+            values[name] = {
+                sys.intern(key): sys.intern(each) if type(each) is str else each
+                for key, each in value.items()
+            }
+        elif isinstance(value, BaseModel):
+            _share_texts(value, known)
+        elif isinstance(value, tuple):
+            for each in value:
+                if isinstance(each, BaseModel):
+                    _share_texts(each, known)
 
 
 @contextlib.contextmanager

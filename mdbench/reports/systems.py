@@ -24,7 +24,7 @@ from mdbench.drawing.svg import COLOURS
 from mdbench.errors import MdbenchError, counted
 from mdbench.metrics.spec import ALL_SAMPLES, CONSTANT, FORM, LEVELS, PARTLY, PRINTED, RESTS
 from mdbench.reports.classes import by_class, class_of
-from mdbench.reports.entries import best_first, best_mark, entry, marked, measurements
+from mdbench.reports.entries import best_first, best_mark, marked, measurements, outcome
 from mdbench.reports.tables import Cell, answer_cell, beaten, format_score
 
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ def _line(
         seeds += f"; {count} of {len(results)} {flags[0].title}"
     elif len(results) > 1:
         seeds += f", one of {len(results)}"
-    values = entry(shown_result, specs).values if shown_result.answered else {}
+    values = outcome(shown_result, specs).values if shown_result.answered else {}
     verdict, css = verdict_of(shown_result, specs)
     answer = Markup("<span class=reason>{}</span>").format(shown_result.reason)
     notes, raw = Markup(), Markup()
@@ -425,7 +425,7 @@ def verdict_of(record: Record, specs: Sequence[MetricSpec]) -> tuple[str, str]:
     """Return what an answer is in words, and its class in the page's style."""
     if not record.answered:
         return record.status.word, "bad"
-    held, unknown = best_mark(specs, entry(record, specs).values)
+    held, unknown = best_mark(specs, outcome(record, specs).values)
     if held is None:
         return "undecided" if unknown else record.status.word, ""
     return f"{held.mark} {held.title}", "good" if held is marked(specs)[0] else "close"

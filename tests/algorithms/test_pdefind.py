@@ -181,7 +181,7 @@ def test_sweep_is_the_fits_one_by_one(pdefind: Any, make: Any) -> None:
     assert lengths == sorted(lengths)
     for candidate in swept:
         for i, text in enumerate(candidate.equations):
-            predicted = candidate.predictions[..., i].reshape(-1)
+            predicted = np.asarray(candidate.predictions)[..., i].reshape(-1)
             said = np.broadcast_to(values(text, validation), predicted.shape)
             np.testing.assert_allclose(predicted, said, atol=1e-9 * (1 + np.abs(said).max()))
 

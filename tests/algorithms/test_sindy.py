@@ -226,7 +226,9 @@ def test_equations_say_what_is_predicted(
     assert len(candidates) > 5
     columns = dict(zip(validation.variables, validation.u.T, strict=True))
     for candidate in candidates:
-        for text, predicted in zip(candidate.equations, candidate.predictions.T, strict=True):
+        for text, predicted in zip(
+            candidate.equations, np.asarray(candidate.predictions).T, strict=True
+        ):
             said = eval(text, {"sin": np.sin, "cos": np.cos}, columns)
             size = np.abs(predicted).max()
             np.testing.assert_allclose(

@@ -31,7 +31,7 @@ def method(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def wsindy() -> Iterator[dict[str, Any]]:
     with imported("wsindy") as module:
-        names = ("weak", "sr3", "library", "stlsq")
+        names = ("weak", "sr3", "library", "stlsq", "triangles")
         yield {"adapter": module} | {name: sys.modules[name] for name in names}
 
 
@@ -201,7 +201,7 @@ def test_least_squares_without_singular_values(
         columns[1, :, 1] = columns[1, :, 0] - 2 * columns[1, :, 2]
         columns[2, 1] = 0
     right = rng.standard_normal((3, shape[0], 2))
-    found = wsindy["sr3"]._fit(columns, right, 1e-12)
+    found = wsindy["triangles"].solve_columns(columns, right, 1e-12)
     for ours, x, y in zip(found, columns, right, strict=True):
         np.testing.assert_allclose(ours, np.linalg.pinv(x, rcond=1e-12) @ y, atol=1e-9)
 
@@ -213,7 +213,7 @@ def test_triangles_that_are_nearly_singular_are_not_solved(wsindy: dict[str, Any
     for i, tiny in enumerate([0.0, 5e-324, 1e-290, -1e-150, 1e-17, 1e-13]):
         triangles[i, 11, 11] = tiny
     right = rng.standard_normal((7, 30, 2))
-    solutions, unsure = wsindy["sr3"]._solve_triangles(triangles, right, 1e-12)
+    solutions, unsure = wsindy["triangles"]._solve_triangles(triangles, right, 1e-12)
     assert unsure.tolist() == [0, 1, 2, 3, 4, 5]
     np.testing.assert_allclose(triangles[6] @ solutions[6], right[6], atol=1e-10)
 
@@ -223,10 +223,10 @@ def test_triangles_whose_solutions_overflow_are_distinguished(wsindy: dict[str, 
     triangle = np.eye(60) + np.triu(np.full((60, 60), -1e9), 1)
     right = np.ones((2, 60, 1))
     stack = np.stack([triangle, np.eye(60)])
-    solutions, unsure = wsindy["sr3"]._solve_triangles(stack, right, 1e-14)
+    solutions, unsure = wsindy["triangles"]._solve_triangles(stack, right, 1e-14)
     assert unsure.tolist() == [0]
     np.testing.assert_array_equal(solutions[1], right[1])
-    found = wsindy["sr3"]._fit(stack, right, 1e-14)
+    found = wsindy["triangles"].solve_columns(stack, right, 1e-14)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(
         found[0], np.linalg.pinv(triangle, rcond=1e-14) @ right[0], atol=1e-8

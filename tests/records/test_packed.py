@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +16,6 @@ from mdbench.records import RecordStore, pack, parse_records, read_folder, read_
 from mdbench.reports.bundle import opened, write_bundle
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mdbench.records import Record
 
 
@@ -90,3 +89,20 @@ def test_a_bundle_has_its_lines(records: list[Record], tmp_path: Path) -> None:
         (file,) = folder.iterdir()
         assert file.name == "one.jsonl"
         assert list(parse_records(file, file.read_bytes())) == records
+
+
+def test_records_of_a_folder_share_what_is_equal_and_stay_as_they_were(tmp_path: Path) -> None:
+    golden = Path(__file__).parents[1] / "golden" / "records" / "schema-1.jsonl"
+    lines = golden.read_bytes()
+    (tmp_path / "a.jsonl").write_bytes(lines)
+    (tmp_path / "b.jsonl").write_bytes(lines)
+    before = [one.model_copy(update={"front": None}) for one in parse_records(golden, lines)]
+    newest = list({one.identity: one for one in before}.values())
+    after = [record for _, record in read_folder(tmp_path)]
+    assert after == newest * 2
+    assert [one.to_line() for one in after] == [one.to_line() for one in newest] * 2
+    pairs = list(zip(after, after[len(newest) :], strict=False))
+    for one, other in pairs:
+        assert one.measured.model_fields_set is other.measured.model_fields_set
+        assert one.dataset is other.dataset
+        assert all(one.key_parts[name] is other.key_parts[name] for name in one.key_parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -41,6 +41,23 @@ _GROWTH = 2.5
 
 FoundSystem = tuple[list[int], list[int]]
 """The settings that found a system, and its model for each target."""
+
+
+class Predictions:
+    """What a model predicts, as an array that is made when it is asked for.
+
+    Where mdbench compares equations it reads no predictions.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, values: Callable[[], Callable[[Array], Array]], coefficients: Array) -> None:
+        self._values, self._coefficients = values, coefficients
+
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> Array:
+        """Work them out."""
+        del dtype, copy
+        return self._values()(self._coefficients)
 
 
 class LibraryTerms(Protocol):
@@ -179,12 +196,13 @@ class SparseAdapter(ABC):
             places = [places[place] for place in models.fitted]
             chosen = [chosen[place] for place in models.fitted]
         sizes = [int(terms.columns(setting.library).sum()) for setting in chosen]
-        values, written = terms.at(validation), models.written(terms)
+        values = cache(partial(terms.at, validation))
         for equal, indices in cls.propose(list(models.distinct()), models, validation):
             representative = cls.representative(equal, sizes)
+            predictions: Any = Predictions(values, models.coefficients[indices])
             yield Candidate(
-                equations=tuple(written[index] for index in indices),
-                predictions=values(models.coefficients[indices]),
+                equations=tuple(models.written(terms, index) for index in indices),
+                predictions=predictions,
                 hyperparameters={**grid[places[representative]], **models.remarks[representative]},
             )
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FieldLibrary", "FieldTerms", "usable"]
 
-_BLOCK_NUMBERS = 4_000_000
-"""Largest number of entries in a block of the feature matrix: 32 MB."""
+_BLOCK_NUMBERS = 8_000_000
+"""Largest number of entries in a block of the feature matrix: 64 MB."""
 _KEPT_NUMBERS = 16_000_000
 """Largest number of values of functions and derivatives kept for many models: 128 MB."""
 
@@ -162,13 +162,16 @@ class FieldTerms:
             step = max(1, _BLOCK_NUMBERS // len(self))
             for start in range(0, len(functions), step):
                 rows = slice(start, start + step)
-                features = np.take(functions[rows], self.pairs[:, 0], axis=1)
-                features *= np.take(derivatives[rows], self.pairs[:, 1], axis=1)
-                if not np.isfinite(features).all():
+                # Column by column: a column's values are next to each other.
+                factors = np.ascontiguousarray(functions[rows].T), derivatives[rows].T.copy()
+                columns = np.empty((len(self), factors[0].shape[1]))
+                for column, (i, j) in zip(columns, self.pairs, strict=True):
+                    np.multiply(factors[0][i], factors[1][j], out=column)
+                if not np.isfinite(columns).all():
                     raise ValueError(
                         "the terms of the library overflow on these data; scale the states"
                     )
-                yield features, targets[rows]
+                yield columns.T, targets[rows]
 
     def count_rows(self, problem: Problem) -> int:
         """Count the rows of all blocks."""

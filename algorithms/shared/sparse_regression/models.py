@@ -56,10 +56,13 @@ class Models:
             self.of_setting[setting, target] = known[key]
         self.coefficients = np.array([kept[place] for place in first])
         self.targets = [target for _, target in first]
+        self._texts: dict[int, str] = {}
 
-    def written(self, terms: LibraryTerms) -> list[str]:
-        """Write each model."""
-        return [terms.write(*pair) for pair in zip(self.coefficients, self.targets, strict=True)]
+    def written(self, terms: LibraryTerms, index: int) -> str:
+        """Write a model, once."""
+        if index not in self._texts:
+            self._texts[index] = terms.write(self.coefficients[index], self.targets[index])
+        return self._texts[index]
 
     def distinct(self) -> Iterator[tuple[list[int], list[int]]]:
         """Yield each different system: the settings that found it, and the model of each target.

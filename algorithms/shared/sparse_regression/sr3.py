@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from singular import least_squares
-from stlsq import fold, stacks
+from stlsq import stacks
+from triangles import fold, solve_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,10 +44,6 @@ _LOOK = 5
 """Rounds between two checks of which columns have come to rest."""
 _CUT_OFF = 1e-12
 """Singular values up to this part of the largest are no part of the start."""
-_PROBES, _MARGIN = 3, 100
-"""Number of random right-hand sides that estimate the smallest singular value, and the margin."""
-_BLOCK = 24
-"""Unknowns that are found together; fewer take more steps, more take more of each."""
 _TOGETHER = 250_000
 """Largest number of relaxed coefficients that advance together: 2 MB, for the cache."""
 
@@ -160,7 +156,7 @@ def _relax(features: Array, targets: Array, thresholds: Array, nu: float) -> Mas
     still = follow @ (transposed @ targets)
     follow /= nu
     # One entry of what follows is a column of z: of a sample (rows) a threshold and a target.
-    start = _fit(unit, targets, _CUT_OFF)
+    start = solve_columns(unit, targets, _CUT_OFF)
     pick = np.tile(np.arange(k), m)
     limits = np.repeat(thresholds, k)[None, :] * scale[..., None]
     z = np.where(np.abs(start[..., pick]) >= limits, start[..., pick], 0.0)
@@ -239,97 +235,6 @@ def refit(features: Array, targets: Array, kept: Mask) -> Array:
         columns = factors[sample[at, None, None], rows[:, None], used[:, None, :]]
         right = factors[sample[at, None], rows, p + target[at, None]][..., None]
         cut_off = float(np.finfo(np.float64).eps) * len(rows)
-        solutions = _fit(columns, right, cut_off)[..., 0]
+        solutions = solve_columns(columns, right, cut_off)[..., 0]
         coefficients[at[:, None], used] = solutions / norms[sample[at, None], used]
     return np.asarray(coefficients[first].reshape(kept.shape))
-
-
-def _fit(columns: Array, right: Array, cut_off: float) -> Array:
-    """Solve least-squares problems (s, n, p), (s, n, k), without singular values if none is cut.
-
-    Returns
-    -------
-    (s, p, k)
-        The coefficients; of equally good ones the smallest.
-    """
-    solutions = np.empty((len(columns), columns.shape[2], right.shape[2]))
-    few = columns.any(axis=2).sum(axis=1) < columns.shape[2]
-    for chosen, solve in ((~few, _solve_tall), (few, _solve_wide)):
-        if chosen.any():
-            solutions[chosen] = solve(columns[chosen], right[chosen], cut_off)
-    return solutions
-
-
-def _solve_tall(columns: Array, right: Array, cut_off: float) -> Array:
-    """Solve problems of no fewer rows than columns."""
-    p = columns.shape[2]
-    factors = np.asarray(np.linalg.qr(np.concatenate([columns, right], axis=2), mode="r"))
-    triangles, right = factors[:, :p, :p], factors[:, :p, p:]
-    solutions, unsure = _solve_triangles(triangles, right, cut_off)
-    solutions[unsure] = least_squares(triangles[unsure], right[unsure], cut_off)
-    return solutions
-
-
-def _solve_wide(columns: Array, right: Array, cut_off: float) -> Array:
-    """Solve problems of fewer rows than columns; rows of zeros count as none.
-
-    By the seminormal equations, which for the smallest solution are as good as orthogonal
-    factors (Demmel, Higham: SIAM J. Matrix Anal. Appl. 14, 1, 1993).
-    """
-    filled = columns.any(axis=2)
-    n = int(filled.sum(axis=1).max())
-    order = np.argsort(~filled, axis=1, kind="stable")[:, :n]
-    filled = np.take_along_axis(filled, order, axis=1)
-    columns = np.take_along_axis(columns, order[..., None], axis=1)
-    right = np.where(filled[..., None], np.take_along_axis(right, order[..., None], axis=1), 0.0)
-    triangles = np.asarray(np.linalg.qr(columns.swapaxes(1, 2), mode="r"))
-    np.einsum("sii->si", triangles)[~filled] = 1.0
-    # A lower triangle is an upper one, read from its end.
-    lower = triangles.swapaxes(1, 2)[:, ::-1, ::-1]
-    across, unsure = _solve_triangles(lower, right[:, ::-1], cut_off)
-    triangles[unsure] = np.eye(n)
-    solutions = np.asarray(columns.swapaxes(1, 2) @ _substitute(triangles, across[:, ::-1]))
-    solutions[unsure] = least_squares(columns[unsure], right[unsure], cut_off)
-    return solutions
-
-
-def _solve_triangles(
-    triangles: Array, right: Array, cut_off: float
-) -> tuple[Array, NDArray[np.intp]]:
-    """Solve upper triangular systems (s, p, p), (s, p, k); return which may have to be cut.
-
-    No singular value is larger than the norm, and the smallest is no larger than any entry of
-    the diagonal: where one is so small that the system would be cut, which a kernel's rounding
-    may leave as zero or as next to nothing, the system is not solved at all.  A triangle can be
-    nearly singular without that; then its solutions may grow beyond all numbers, which is how it
-    is recognised afterwards.
-
-    Solutions for random sides of unit variance are on the root mean square as long as the
-    reciprocal singular values together, so that one far below the inverse of the smallest is
-    rare, and three are never.
-    """
-    sizes = np.linalg.norm(triangles, axis=(1, 2))
-    smallest = np.abs(np.einsum("sii->si", triangles)).min(axis=1, initial=np.inf)
-    broken = ~(smallest > _MARGIN * cut_off * sizes)
-    safe = triangles
-    if broken.any():
-        safe = triangles.copy()
-        safe[broken] = np.eye(triangles.shape[1])
-    probes = np.random.default_rng(0).standard_normal((triangles.shape[1], _PROBES))
-    sides = np.broadcast_to(probes, (len(triangles), *probes.shape))
-    with np.errstate(over="ignore", invalid="ignore"):
-        solved = _substitute(safe, np.concatenate([right, sides], axis=2))
-        lengths = np.linalg.norm(solved[..., -_PROBES:], axis=1)
-        ratios = sizes * lengths.max(axis=1)
-    return solved[..., :-_PROBES], np.flatnonzero(broken | ~(ratios * cut_off * _MARGIN < 1))
-
-
-def _substitute(triangles: Array, right: Array) -> Array:
-    """Solve upper triangular systems (s, p, p), (s, p, k) together, from the end, by blocks."""
-    p = triangles.shape[1]
-    solutions = np.empty(right.shape)
-    for first in range((p - 1) // _BLOCK * _BLOCK, -1, -_BLOCK):
-        block, after = slice(first, first + _BLOCK), slice(first + _BLOCK, p)
-        rest = right[:, block] - triangles[:, block, after] @ solutions[:, after]
-        solutions[:, block] = np.linalg.solve(triangles[:, block, block], rest)
-    return solutions

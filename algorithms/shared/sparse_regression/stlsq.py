@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from singular import least_squares, lstsq
+from triangles import fold, solve_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from adapters import LibraryTerms
     from numpy.typing import NDArray
@@ -34,6 +35,8 @@ __all__ = ["Paths", "Regression", "Stlsq", "fold", "stacks"]
 _EPS = float(np.finfo(np.float64).eps)
 _STACK_NUMBERS = 1_000_000
 """Largest number of entries in the matrices of one stacked call: 8 MB."""
+_FEW = 32
+"""Terms up to which singular values are as quick as any other way to fit them."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,16 @@ class Paths:
     threshold: Array
     columns: Mask
     sample: NDArray[np.intp]
+
+    def of(self, chosen: NDArray[np.intp]) -> Paths:
+        """Return some of them."""
+        return Paths(
+            self.target[chosen],
+            self.alpha[chosen],
+            self.threshold[chosen],
+            self.columns[chosen],
+            self.sample[chosen],
+        )
 
 
 class Regression:
@@ -117,22 +130,37 @@ class Regression:
         made._moments = (scaled.T @ targets)[None]
         return made
 
-    def models(self, terms: LibraryTerms, settings: Sequence[Stlsq]) -> Array:
+    def models(
+        self, terms: LibraryTerms, settings: Sequence[Stlsq], *, longest: int | None = None
+    ) -> Array:
         """Fit all settings to all samples and targets.
 
         Parameters
         ----------
         terms
             The terms of the features; its ``columns(library)`` returns which a setting may use.
+        longest
+            Largest number of terms of a model that is wanted: longer ones are not fitted at last,
+            but for the shortest ones where there are no others.
 
         Returns
         -------
         (samples, settings, k, p)
-            The coefficients.
+            The coefficients; infinite for the terms of models that are not fitted.
         """
         paths = self._paths(terms, settings)
-        found = self.refits(self.supports(paths), paths)
-        return found.reshape(len(self._gram), len(settings), -1, self.n_features)
+        supports = self.supports(paths)
+        shape = len(self._gram), len(settings), -1
+        if longest is None:
+            return self.refits(supports, paths).reshape(*shape, self.n_features)
+        sizes = supports.sum(axis=1).reshape(shape)
+        wanted = sizes <= longest
+        if not wanted.all(axis=2).any():
+            wanted |= (sizes.sum(axis=2) == sizes.sum(axis=2).min())[..., None]
+        found = np.where(supports, np.inf, 0.0)
+        fitted = np.flatnonzero(wanted)
+        found[fitted] = self.refits(supports[fitted], paths.of(fitted))
+        return found.reshape(*shape, self.n_features)
 
     def kept(self, terms: LibraryTerms, settings: Sequence[Stlsq]) -> Mask:
         """Return which terms all settings keep, (samples, settings, k, p)."""
@@ -218,7 +246,8 @@ class Regression:
             columns = self._r[paths.sample[at, None, None], rows[:, None], terms[:, None, :]]
             columns *= self._unscale[terms][:, None, :]
             right = self._q_targets[paths.sample[at, None], rows, paths.target[at, None]]
-            solutions = least_squares(columns, right[..., None], self._cut_off)[..., 0]
+            solve = least_squares if terms.shape[1] <= _FEW else solve_columns
+            solutions = solve(columns, right[..., None], self._cut_off)[..., 0]
             coefficients[at[:, None], terms] = solutions * self._refit_scale[terms]
         return coefficients[[known[key] for key in keys]]
 
@@ -235,43 +264,15 @@ class Regression:
             terms = np.nonzero(supports[chosen])[1].reshape(len(chosen), -1)
             scale = self._scale[terms]
             of = sample[chosen]
-            gram = self._gram[of[:, None, None], terms[:, :, None], terms[:, None, :]]
+            if len(of) == 1:  # a large one: row by row is quicker
+                gram = self._gram[of[0]].take(terms[0], axis=0).take(terms[0], axis=1)[None]
+            else:
+                gram = self._gram[of[:, None, None], terms[:, :, None], terms[:, None, :]]
             diagonal = np.arange(terms.shape[1])
             gram[:, diagonal, diagonal] += alpha[chosen, None] * scale**2
             moments = self._moments[of[:, None], terms, target[chosen, None]]
             coefficients[chosen[:, None], terms] = _solve(gram, moments) * scale
         return coefficients
-
-
-def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
-    """Return the triangular factor of features next to targets.
-
-    Parameters
-    ----------
-    blocks
-        Features (rows, p) and targets (rows, k) of some rows at a time.
-
-    Returns
-    -------
-    (at most p + k, p + k)
-        R of the QR decomposition of all rows.
-    """
-    factor: Array | None = None
-    for features, targets in blocks:
-        rows = np.empty(
-            (
-                len(features) + (0 if factor is None else len(factor)),
-                features.shape[1] + targets.shape[1],
-            )
-        )
-        rows[: len(features), : features.shape[1]] = features
-        rows[: len(features), features.shape[1] :] = targets
-        if factor is not None:
-            rows[len(features) :] = factor
-        factor = np.asarray(np.linalg.qr(rows, mode="r"))
-    if factor is None:
-        raise ValueError("there are no rows to fit")
-    return factor
 
 
 def stacks(sizes: NDArray[np.intp], height: int = 0) -> Iterator[NDArray[np.intp]]:
