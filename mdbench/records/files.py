@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from pydantic import BaseModel
-
 LONGEST_LINE = 2**25
 """Bytes of a record's line."""
 _LONG_LINE, _MOST_PARTS = 2**20, 1_000_000
