@@ -225,8 +225,7 @@ class FittedSystem:
     ) -> list[Change]:
         """Return the system without some terms of an equation, and all with one of new terms."""
         less = dict(self.equations[i])
-        size, lost = len(removed) - 1, np.zeros(len(self.differences))
-        gone: tuple[int, ...] = ()
+        size, lost, gone = len(removed) - 1, np.zeros(len(self.differences)), ()
         for monomial, own in removed:
             coefficient = self.equations[i][monomial]
             # A change of the coefficient by all of its size.
