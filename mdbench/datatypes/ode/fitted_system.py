@@ -47,9 +47,6 @@ _HUGE = 1e60
 _LARGE = 1e9
 _NO_POWER = re.compile(r"\*\*1\.0(?![\d])")
 _FEW = 3
-_WAVE_NAMES, _WAVES, _RATES, _POLES = ("sin", "cos"), (0.5, 1, 2, 3), (-3, -1, 1, 3), (0.2, 1)
-"""Constants inside: half waves in a state's range, powers of e over it, and how far below it, in
-ranges, a pole is."""
 _ALIKE = 1e-8
 """The part of a direction's length that others have to leave of it, to be another direction."""
 
@@ -130,8 +127,6 @@ class FittedSystem:
         The states at the first time of each trajectory, each (d,).
     series
         The measured states that the solution is compared with.
-    inside
-        Whether `shorter` is asked for.
 
     Raises
     ------
@@ -145,10 +140,8 @@ class FittedSystem:
         names: tuple[str, ...],
         starts: Sequence[Array],
         series: Sequence[Series],
-        *,
-        inside: bool = False,
     ) -> None:
-        self.equations, self.names, self._inside = list(equations), names, inside
+        self.equations, self.names = list(equations), names
         self.starts, self.series = list(starts), list(series)
         self.system = MovingSystem(self.equations, names)
         self._steps = [0] * len(self.series)
@@ -160,7 +153,7 @@ class FittedSystem:
     @cached_property
     def _others(self) -> _Others:
         states = np.concatenate([one.states for one in self.series]).T
-        return _other_terms(self.names, states, inside=self._inside)
+        return _other_terms(self.names, states)
 
     @cached_property
     def _all(self) -> Array:
@@ -208,38 +201,18 @@ class FittedSystem:
 
     def without(self, i: int, monomial: Monomial, gone: tuple[int, ...]) -> list[Change]:
         """Return the system without a term, and all with another, no longer one in its place."""
-        return self._exchanged(i, [(monomial, gone)], self._others.plain)
-
-    def shorter(self, i: int, monomial: Monomial, gone: tuple[int, ...]) -> list[Change]:
-        """Return all systems with one term for two, of which the given term is one.
-
-        The new term has a constant inside, and is no longer than the two.
-        """
-        first = (monomial, gone)
-        others = [(other, own) for j, other, _, own in self.terms() if j == i and other != monomial]
-        pairs = [self._exchanged(i, [first, each], self._others.inner)[1:] for each in others]
-        return [change for several in pairs for change in several]
-
-    def _exchanged(
-        self, i: int, removed: Sequence[tuple[Monomial, tuple[int, ...]]], new: range
-    ) -> list[Change]:
-        """Return the system without some terms of an equation, and all with one of new terms."""
         less = dict(self.equations[i])
-        size, lost, gone = len(removed) - 1, np.zeros(len(self.differences)), ()
-        for monomial, own in removed:
-            coefficient = self.equations[i][monomial]
-            # A change of the coefficient by all of its size.
-            lost = lost + self._all[:, own[0]] * (1.0 if coefficient > 0 else -1.0)
-            gone = (*gone, *own)
-            size += _nodes(plain_writing({monomial: abs(coefficient)}), self.names)
-            del less[monomial]
+        del less[monomial]
         m = len(self.system.values)
         others = [k for k in self.own_columns if k not in gone]
+        # A change of the coefficient by all of its size.
+        lost = self._all[:, gone[0]] * (1.0 if self.equations[i][monomial] > 0 else -1.0)
         misfit, moves = self._misfit(others, lost)
         # Its place among them, should a term be added to this equation.
         index = sum(1 for k in others if k < m and self.system.owners[k] <= i)
         changes = [Change(i, less, gone, moves, misfit)]
-        for column, other, text, length in self._new_terms(i, new):
+        size = _nodes(plain_writing({monomial: abs(self.equations[i][monomial])}), self.names)
+        for column, other, text, length in self._new_terms(i):
             if length <= size:
                 misfit, coefficients = self._misfit([*others, column], lost)
                 equation = {**less, other: Fraction(float(coefficients[-1]))}
@@ -253,22 +226,23 @@ class FittedSystem:
         own = self.own_columns
         index = sum(1 for k in own if k < m and self.system.owners[k] <= i)
         changes = []
-        for column, other, text, _ in self._new_terms(i, self._others.plain):
+        for column, other, text, _ in self._new_terms(i):
             misfit, coefficients = self._misfit([*own, column], np.zeros(len(self.differences)))
             equation = {**self.equations[i], other: Fraction(float(coefficients[-1]))}
             moves = np.insert(coefficients[:-1], index, 0.0)
             changes.append(Change(i, equation, (), moves, misfit, text))
         return changes
 
-    def _new_terms(self, i: int, new: range) -> Iterator[tuple[int, Monomial, str, int]]:
+    def _new_terms(self, i: int) -> Iterator[tuple[int, Monomial, str, int]]:
         """Return the terms that an equation has not: column, term, text, nodes."""
         ahead = len(self.system.values) + self.system.dim * len(self.starts)
         ahead += i * len(self._others.texts)
-        for k in new:
-            text = self._others.texts[k]
+        for k, (text, length) in enumerate(
+            zip(self._others.texts, self._others.sizes, strict=True)
+        ):
             (other,) = expand(text, self.names)
             if other not in self.equations[i]:
-                yield ahead + k, other, text, self._others.sizes[k]
+                yield ahead + k, other, text, length
 
     def fitted(self, change: Change) -> tuple[float, str]:
         """Return by how much a changed system's misfit is larger at its least, and its equation.
@@ -448,10 +422,6 @@ class _Others:
 
     Attributes
     ----------
-    plain
-        The numbers of those without a constant inside.
-    inner
-        The numbers of those with one.
     sizes
         The number of nodes of each.
     values
@@ -459,13 +429,11 @@ class _Others:
     """
 
     texts: tuple[str, ...]
-    plain: range
-    inner: range
     sizes: tuple[int, ...]
     values: Callable[[Array], Array] = field(repr=False)
 
 
-def _other_terms(names: tuple[str, ...], states: Array, *, inside: bool) -> _Others:
+def _other_terms(names: tuple[str, ...], states: Array) -> _Others:
     """Return products of up to three states (two of four states and more), and usual functions.
 
     Those that are too large at the states (d, N) are left out.
@@ -475,10 +443,9 @@ def _other_terms(names: tuple[str, ...], states: Array, *, inside: bool) -> _Oth
     for count in range(1, degree + 1):
         texts += ["*".join(each) for each in itertools.combinations_with_replacement(names, count)]
     texts += [f"{function}({name})" for name in names for function in ("sin", "cos", "exp")]
-    texts = _of_usual_size(texts, names, states)
-    plain = range(len(texts))
-    if inside:
-        texts += _of_usual_size(_with_constants(names, states), names, states)
+    with np.errstate(all="ignore"):
+        sizes_here = [np.max(np.abs(each)) for each in compile_equations(texts, names, np)(*states)]
+    texts = [text for text, size in zip(texts, sizes_here, strict=True) if size < _LARGE]
     evaluate = compile_equations(texts, names, np)
 
     def values(u: Array) -> Array:
@@ -486,24 +453,4 @@ def _other_terms(names: tuple[str, ...], states: Array, *, inside: bool) -> _Oth
             return np.array([np.broadcast_to(each, u.shape[1]) for each in evaluate(*u)], float)
 
     sizes = tuple(_nodes(text if text == "1" else f"2*{text}", names) for text in texts)
-    return _Others(tuple(texts), plain, range(len(plain), len(texts)), sizes, values)
-
-
-def _with_constants(names: tuple[str, ...], states: Array) -> list[str]:
-    """Return waves, exponentials and poles of each state, with constants inside by its range."""
-    texts = []
-    for name, values in zip(names, states, strict=True):
-        low, high = float(values.min()), float(values.max())
-        extent = high - low
-        if extent > 0:
-            for waves in _WAVES:
-                texts += [f"{wave}({waves * math.pi / extent:.3g}*{name})" for wave in _WAVE_NAMES]
-            texts += [f"exp({rate / extent:.3g}*{name})" for rate in _RATES]
-            texts += [f"1/({name} - ({low - far * extent:.3g}))" for far in _POLES]
-    return texts
-
-
-def _of_usual_size(texts: Sequence[str], names: tuple[str, ...], states: Array) -> list[str]:
-    with np.errstate(all="ignore"):
-        sizes = [np.max(np.abs(each)) for each in compile_equations(texts, names, np)(*states)]
-    return [text for text, size in zip(texts, sizes, strict=True) if size < _LARGE]
+    return _Others(tuple(texts), sizes, values)

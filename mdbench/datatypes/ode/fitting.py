@@ -25,8 +25,6 @@ _LOST = 1e3
 _FAR = 10.0
 """It is at least as much as so many times the largest state makes: with little noise, a solution
 that is some percent off is a thousand deviations away, and must not be worse than none."""
-_SHARES = (1.0, 0.5, 0.25, 0.0)
-"""Parts of the way to the constants that fit fewer samples, from which more are fitted."""
 _PARTS = (1, 2, 5)
 """A fit begins with a fifth of the samples, then with half of them."""
 
@@ -67,20 +65,10 @@ class Fitting:
         self._known: tuple[tuple[bytes, int], tuple[Array, Array]] | None = None
 
     def through(self, moves: Array) -> LeastMisfit | None:
-        """Fit to more and more samples, from some moves on; None where there is no solution.
-
-        Constants that fit the first samples best may have no solution over more of them.  Then it
-        goes on from half as far, and so on, and in the end from the first moves.
-        """
+        """Fit to more and more samples, from some moves on; None where there is no solution."""
         reached: LeastMisfit | None = None
         for samples in self.counts:
-            further = None
-            for share in _SHARES if reached is not None else (0.0,):
-                towards = 0.0 if reached is None else share * (reached.moves - moves)
-                further = self.fit(moves + towards, samples)
-                if further is not None:
-                    break
-            reached = further
+            reached = self.fit(moves if reached is None else reached.moves, samples)
         return reached
 
     def fit(self, moves: Array, samples: int) -> LeastMisfit | None:

@@ -80,7 +80,7 @@ class Information:
             floor = FLOOR * np.max(np.abs(solution), axis=0)
             weights = 1.0 / np.maximum(np.abs(solution), np.where(floor > 0, floor, 1.0))
             series.append(Series(self.t, solution, weights, float(np.max(np.abs(solution)))))
-        self.truth = FittedSystem(sums, self.names, starts, series, inside=True)
+        self.truth = FittedSystem(sums, self.names, starts, series)
 
     @classmethod
     def of_dataset(cls, dataset: OdeDataset) -> Information:
@@ -167,16 +167,8 @@ class Information:
         return moves
 
     def _best_rival(self, i: int, monomial: Monomial, gone: tuple[int, ...]) -> tuple[float, str]:
-        """Return the misfit of the best system without a term of equation i, and its equation.
-
-        Rivals that have a term with a constant inside for two are fitted where the linear model
-        says that they are nearer.
-        """
+        """Return the misfit of the best system without a term of equation i, and its equation."""
         less, *exchanged = self.truth.without(i, monomial, gone)
         nearest = sorted(exchanged, key=lambda each: each.misfit)[:NEAREST]
-        best = min(map(self.truth.fitted, (less, *nearest)))
-        shorter = sorted(self.truth.shorter(i, monomial, gone), key=lambda each: each.misfit)
-        for change in shorter[:NEAREST]:
-            if change.misfit < best[0]:
-                best = min(best, self.truth.fitted(change))
-        return best
+        found = [self.truth.fitted(change) for change in (less, *nearest)]
+        return min(found, default=(math.inf, ""))
