@@ -36,8 +36,8 @@ SCORE = ["score", "x0", "x0+1"]
 WANTED = {"imported": 110, "functions": 700, "classes": 80}
 """The most that the trivial job should touch."""
 HELD = {"imported": 110, "functions": 766, "classes": 80, "calls": 25_000}
-"""The most that a test allows: calls depend on how long the job takes, as it is looked at often, and
-one function is called only where that is more than half a second."""
+"""The most that a test allows: calls depend on how long the job takes, as it is looked at often,
+and one function is called only where that is more than half a second."""
 LONGEST = 600
 """Lines of a module; what is longer has the reason in its docstring."""
 _MAKERS = {"__init__", "__new__", "model_validate", "model_validate_json"}
