@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PROGRAM = next((found for name in NAMES if (found := shutil.which(name))), None)
-SECONDS = 60.0
+SECONDS = 240.0
 LOOK_SECONDS = 0.05
 
 
