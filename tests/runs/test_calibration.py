@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
+import statistics
 import threading
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -156,22 +159,21 @@ def test_samples_are_a_period_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gauge.sample_if_due()
 
 
-def test_what_other_threads_do_is_not_measured() -> None:
-    """The clock is that of the thread: a busy one beside it takes the core, and no CPU of ours."""
-    over = threading.Event()
+def test_what_other_threads_do_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is that of the thread: it waits while another works, which costs no CPU of ours."""
+    spent = 0.05
 
-    def busy() -> None:
-        while not over.is_set():
+    def work() -> None:
+        end = time.thread_time() + spent
+        while time.thread_time() < end:
             sum(range(1000))
 
-    quiet = max(measure() for _ in range(5))
-    threads = [threading.Thread(target=busy) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    try:
-        beside = max(measure() for _ in range(5))
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
-    assert beside > 0.4 * quiet  # by wall time it would be a fifth
+    def wait() -> None:
+        other = threading.Thread(target=work)
+        other.start()
+        other.join()
+
+    monkeypatch.setattr(calibration, "PARTS", dict.fromkeys(PARTS, wait))
+    logarithms = [math.log(REFERENCE_S[name] / spent) for name in PARTS]
+    by_all_threads = math.exp(statistics.fmean(logarithms, SHARES.values()))
+    assert measure() > 5 * by_all_threads
