@@ -24,6 +24,7 @@ from mdbench.installation import BUNDLED, CLONE, PACKAGE, command, is_clone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from types import ModuleType
 
 
 @dataclass(frozen=True)
@@ -285,6 +286,16 @@ def fingerprint(paths: Mapping[str, Path]) -> str:
                 raise MethodError(f"{file} cannot be read: {error.strerror}.") from None
             digest.update(f"{relative}\0{content}\0".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
+
+
+def code_fingerprint(*packages: ModuleType) -> str:
+    """Return the SHA-256 of the Python files of packages."""
+    files = {}
+    for package in packages:
+        (folder,) = map(Path, package.__path__)
+        for path in folder.rglob("*.py"):
+            files[f"{folder.name}/{path.relative_to(folder).as_posix()}"] = path
+    return fingerprint(files)
 
 
 @lru_cache(maxsize=10_000)

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +16,7 @@ from findings import to_table
 from long_table import LongTable, rows_of
 
 from mdbench.cli.report import write
+from mdbench.reports.bundle import sha256_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +97,7 @@ def files_table(table: LongTable, folder: Path, name: str, bundles: Path) -> str
     files = zip(write_files(table, folder, name), what, strict=True)
     records = ((path, "its records") for path in parts_of(bundles, name))
     lines = [
-        [f"[{path.name}]({path.name})", meaning, hashlib.sha256(path.read_bytes()).hexdigest()]
+        [f"[{path.name}]({path.name})", meaning, sha256_of(path)]
         for path, meaning in (*files, *records)
     ]
     return to_table(["file", "what it is", "SHA-256"], lines, texts=(0, 1, 2))

@@ -161,9 +161,9 @@ class SpeedGauge:
         self._taken = 0
         self._next = 0.0
 
-    def calibrate(self, samples: int | None = None) -> None:
+    def calibrate(self, samples: int = CALIBRATION_SAMPLES) -> None:
         """Take samples on all cores until there are so many: for a limit of work by default."""
-        for _ in range(self._taken, max(samples or CALIBRATION_SAMPLES, len(self._cores))):
+        for _ in range(self._taken, max(samples, len(self._cores))):
             self.sample()
             time.sleep(_APART_S)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 from mdbench.errors import MdbenchError, MethodError, UnavailableError
 from mdbench.records import Status
 from mdbench.runs.calibration import (
+    CALIBRATION_SAMPLES,
     PERIOD_S,
     UNLIMITED_PERIOD_S,
     UNLIMITED_SAMPLES,
@@ -433,12 +434,9 @@ class WorkerSlot:
         if self._gauge is None:
             self._gauge = SpeedGauge(self.cores)
         period_s = PERIOD_S if self._period_s is None else self._period_s
-        if job.work_s is None:
-            self._gauge.period_s = max(period_s, UNLIMITED_PERIOD_S)
-            self._gauge.calibrate(UNLIMITED_SAMPLES)
-        else:
-            self._gauge.period_s = period_s
-            self._gauge.calibrate()
+        limited = job.work_s is not None
+        self._gauge.period_s = period_s if limited else max(period_s, UNLIMITED_PERIOD_S)
+        self._gauge.calibrate(CALIBRATION_SAMPLES if limited else UNLIMITED_SAMPLES)
         return self._gauge
 
     def speed_after(self, job: JobSpec) -> float | None:

@@ -51,7 +51,7 @@ def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
         R of the QR decomposition of all rows.
     """
     factor: Array | None = None
-    large, room = False, np.empty(0)
+    large, memory = False, np.empty(0)
     for features, targets in blocks:
         width = features.shape[1] + targets.shape[1]
         if factor is None:
@@ -67,8 +67,8 @@ def fold(blocks: Iterable[tuple[Array, Array]]) -> Array:
             updated = None
             if large and len(factor) == width:
                 numbers = width * len(more[0])
-                room = room if room.size >= numbers else np.empty(numbers)
-                updated = _updated(factor, *more, room[:numbers].reshape(width, -1))
+                memory = memory if memory.size >= numbers else np.empty(numbers)
+                updated = _updated(factor, *more, memory[:numbers].reshape(width, -1))
             factor = _factor(*more, factor) if updated is None else updated
     if factor is None:
         raise ValueError("there are no rows to fit")
@@ -87,7 +87,7 @@ def _updated(factor: Array, features: Array, targets: Array, columns: Array) -> 
     With Y, the rows times the inverse of R, the new factor is that of I + Y'Y (Cholesky), times R.
     Where Y is of moderate size that matrix is well-conditioned, whatever R is, so no digits are
     lost; None where it is not, as where a column was next to nothing in all rows before.
-    `columns` is room for Y' (p + k, rows).
+    `columns` (p + k, rows) is overwritten.
     """
     if not np.diag(factor).all():
         return None

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+import mdbench
 from mdbench import __version__
 from mdbench.errors import MdbenchError, MethodError, UnavailableError, UsageError
 from mdbench.installation import PACKAGE
@@ -28,7 +29,7 @@ from mdbench.runs.job import begin_job
 from mdbench.runs.plan import environment_key, resolve_job
 from mdbench.runs.worker_pool import GRACE_S, EnvironmentCache, RetryPolicy, WorkerSlot
 from mdbench.runtimes.registry import open_runtime
-from mdbench.workspace import Workspace, fingerprint
+from mdbench.workspace import Workspace, code_fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -109,7 +110,7 @@ class NodeRequest:
             seen_from=Path.cwd(),
             opens=opens,
             connections=dict(connections or {}),
-            code=code_fingerprint(),
+            code=code_fingerprint(mdbench),
         )
 
     def workspace(self) -> Workspace:
@@ -125,7 +126,7 @@ class NodeRequest:
                 f"{_host()} has mdbench {__version__}, and the run is of {self.version}.",
                 "Install the same version on all nodes.",
             )
-        if self.code != code_fingerprint():
+        if self.code != code_fingerprint(mdbench):
             raise UsageError(
                 f"{_host()} has mdbench {__version__} of another commit, in {PACKAGE}.",
                 "Check out the same commit on all nodes, and start their Dask workers again.",
@@ -154,12 +155,6 @@ class NodeRequest:
     def open_connections(self) -> dict[str, Connection]:
         """Open the connections to services on this node."""
         return {name: remote.open() for name, remote in self.connections.items()}
-
-
-def code_fingerprint() -> str:
-    """Return the SHA-256 of the code of mdbench that runs here."""
-    files = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
-    return fingerprint(files)
 
 
 class ClusterNode:

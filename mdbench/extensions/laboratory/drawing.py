@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import eqverdict
@@ -15,10 +14,11 @@ from mdbench import datatypes, methods
 from mdbench.datatypes.equations.counted import counts_text
 from mdbench.datatypes.facts import FRESH
 from mdbench.errors import DataError, MethodError, UsageError
-from mdbench.workspace import fingerprint, write_whole
+from mdbench.workspace import code_fingerprint, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from mdbench.workspace import Workspace
 
@@ -36,14 +36,18 @@ def commitment(seed: str, grammar: int) -> str:
     UsageError
         If it is no seed, or there is no such grammar.
     """
-    if grammar not in GRAMMARS:
-        raise UsageError(f"--grammar is {grammar}.", f"Give {' or '.join(map(str, GRAMMARS))}.")
+    _check_grammar(grammar)
     if not _SEED.fullmatch(seed):
         raise UsageError(
             f"--seed is {seed!r}.",
             "Give up to 64 small letters, digits and hyphens, such as 2026-12.",
         )
     return hashlib.sha256(f"mdbench fresh {grammar}\n{seed}".encode()).hexdigest()
+
+
+def _check_grammar(grammar: int) -> None:
+    if grammar not in GRAMMARS:
+        raise UsageError(f"--grammar is {grammar}.", f"Give {' or '.join(map(str, GRAMMARS))}.")
 
 
 def commit(
@@ -70,8 +74,8 @@ def commit(
             if isinstance(method, methods.Method):
                 frozen[name] = frozen_hash(method.fingerprint(), method.lock_sha256())
     if seed is None:
-        commitment("none", grammar)  # whether there is such a grammar
-        hashed = {"event": event, "code": _code()}
+        _check_grammar(grammar)
+        hashed = {"event": event, "code": code_fingerprint(mdbench, eqverdict)}
     else:
         hashed = {"commitment": commitment(seed, grammar)}
     if grammar > 1:
@@ -84,15 +88,6 @@ def frozen_hash(files: str, lock: str) -> str:
     return hashlib.sha256(f"{files} {lock}".encode()).hexdigest()
 
 
-def _code() -> str:
-    files = {}
-    for package in (mdbench, eqverdict):
-        (folder,) = map(Path, package.__path__)
-        for path in folder.rglob("*.py"):
-            files[f"{folder.name}/{path.relative_to(folder).as_posix()}"] = path
-    return fingerprint(files)
-
-
 def read_commitment(path: Path) -> dict[str, Any]:
     """Return what a file of ``--commit`` has.
 
@@ -103,8 +98,7 @@ def read_commitment(path: Path) -> dict[str, Any]:
     """
     try:
         published = json.loads(path.read_text(encoding="utf-8"))
-        if "event" not in published:
-            str(published["commitment"])
+        published["event" if "event" in published else "commitment"]  # one of them is there
         published["methods"] = dict(published["methods"])
         published["grammar"] = int(published["grammar"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
