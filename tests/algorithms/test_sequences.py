@@ -342,7 +342,7 @@ def test_the_transformer_learns_in_its_environment() -> None:
         "transformer", TRANSFORMER / "requirements.lock", spec["python"], Workspace.find().home
     ).python
     run = subprocess.run(
-        [str(python), "-c", LEARNS], capture_output=True, text=True, check=False, timeout=300
+        [str(python), "-c", LEARNS], capture_output=True, text=True, check=False, timeout=1800
     )
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout.splitlines()[-1])
@@ -452,7 +452,7 @@ def test_a_local_checkpoint_is_fine_tuned_and_none_is_no_failure(tmp_path: Path)
     ).python
     run = subprocess.run(
         [str(python), "-c", TUNES, str(tmp_path), "0"],
-        capture_output=True, text=True, check=False, timeout=300,
+        capture_output=True, text=True, check=False, timeout=1800,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout.splitlines()[-1])

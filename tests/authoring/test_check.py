@@ -334,7 +334,7 @@ def test_a_new_method_with_torch_gives_the_same_answer_each_time(workspace: Work
     folder = make_method("m", workspace.algorithms, "torch")
     home = Workspace.find().home
     python = prepare("m", folder / "requirements.lock", ">=3.11", home).python
-    with inside(python, [folder, ROOT], seconds=120.0) as process:
+    with inside(python, [folder, ROOT]) as process:
         done = process.run(SAME)
     assert done.stdout.split() == ["1"], done.stderr
 

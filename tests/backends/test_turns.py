@@ -33,9 +33,9 @@ class Crowd:
 @pytest.mark.parametrize("cores", [1, 3])
 def test_no_more_compute_at_a_time_than_there_are_turns_and_all_may_wait(cores: int) -> None:
     turns, crowd, jobs = CoreTurns(cores), Crowd(), 12
-    together = threading.Barrier(jobs, timeout=60)  # broken unless all wait at the same time
+    together = threading.Barrier(jobs, timeout=1800)  # broken unless all wait at the same time
 
-    as_many = threading.Barrier(cores, timeout=60)
+    as_many = threading.Barrier(cores, timeout=1800)
 
     def work() -> None:
         turn = JobTurn(turns)

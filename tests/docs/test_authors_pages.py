@@ -174,7 +174,7 @@ def test_a_backend_of_one_s_own(tmp_path: Path) -> None:
         [sys.executable, tmp_path / "backend.py"],
         env=os.environ | told | {"PYTHONPATH": path},
         check=True,
-        timeout=120,
+        timeout=1800,
     )
     records = RecordStore(file).read()
     assert len(records) == 4

@@ -418,7 +418,7 @@ def test_the_limit_of_the_file_size_stops_the_run_and_not_the_records(store: Rec
     program = start_program(store.path, "append", preexec_fn=limit)
     assert program.stdout is not None
     output = program.stdout.read()  # communicate() forgets what is in the stream's own buffer
-    _, errors = program.communicate(timeout=120)
+    _, errors = program.communicate(timeout=1800)
     assert "RecordsError" in errors
     assert "file too large" in errors
     content = store.path.read_bytes()

@@ -215,7 +215,7 @@ def test_several_processes_give_what_one_gives() -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=1800,
         )
         assert done.returncode == 0, done.stderr
         said = f"{len(several) - 1} of {len(several)} records scored again, and {len(several) - 1} "

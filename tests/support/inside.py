@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_SECONDS = 120.0
-"""How long the environment may take to be imported, and any one run."""
+_SECONDS = 1800.0
+"""How long an import or a run may take.  A machine with other work needs minutes for PyTorch."""
 
 _SERVER = """
 import gc, importlib, json, os, sys, traceback
@@ -50,8 +50,8 @@ for line in sys.stdin:
 class Inside:
     """A process that has imported a method's adapter."""
 
-    def __init__(self, process: subprocess.Popen[str], seconds: float = _SECONDS) -> None:
-        self._process, self._seconds = process, seconds
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
 
     def run(self, code: str, given: Any = None) -> subprocess.CompletedProcess[str]:
         """Run a program, with something as JSON on its standard input, in a fork."""
@@ -70,16 +70,15 @@ class Inside:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
-        answered = select.select([self._process.stdout], [], [], self._seconds)[0]
-        line = self._process.stdout.readline() if answered else ""
-        assert line, "no answer from inside"
+        answered = select.select([self._process.stdout], [], [], _SECONDS)[0]
+        assert answered, f"no answer from inside in {_SECONDS:g} s"
+        line = self._process.stdout.readline()
+        assert line, f"the process inside ended with status {self._process.wait()}"
         return line
 
 
 @contextmanager
-def inside(
-    python: Path, folders: Sequence[Path], *options: str, seconds: float = _SECONDS
-) -> Iterator[Inside]:
+def inside(python: Path, folders: Sequence[Path], *options: str) -> Iterator[Inside]:
     """Start an interpreter, and import the adapter that is found first in the folders."""
     with subprocess.Popen(
         [python, *options, "-c", _SERVER],
@@ -89,7 +88,7 @@ def inside(
         env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
     ) as process:
         try:
-            made = Inside(process, seconds)
+            made = Inside(process)
             assert made.ask({"path": [str(folder) for folder in folders]}) == "ready\n"
             yield made
         finally:

@@ -89,7 +89,7 @@ class SlurmNode:
             env=os.environ | {"SLURM_CONF": str(self.config)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=1800,
             check=False,
         )
         return done.stdout + done.stderr

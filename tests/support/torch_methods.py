@@ -54,14 +54,11 @@ def modules(*places: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def torch_inside(name: str, *, seconds: float = 120.0) -> Iterator[Inside]:
-    """Start a method in the one environment that all on PyTorch are tested in.
-
-    No run may take longer than so many seconds.
-    """
+def torch_inside(name: str) -> Iterator[Inside]:
+    """Start a method in the one environment that all on PyTorch are tested in."""
     lock = ALGORITHMS / "deepmod" / "requirements.lock"
     python = prepare(
         "deepmod", lock, specification("deepmod")["python"], Workspace.find().home
     ).python
-    with inside(python, [*folders(name), ROOT], seconds=seconds) as process:
+    with inside(python, [*folders(name), ROOT]) as process:
         yield process

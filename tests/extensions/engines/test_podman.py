@@ -160,7 +160,7 @@ def why_no_podman() -> str:
         return "it has no base image; type MDBENCH_ENGINE=podman scripts/base-image"
     if trouble is None:
         asked = ["podman", "run", "--rm", "--network=none", "mdbench-base", "true"]
-        ran = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=False)
+        ran = subprocess.run(asked, capture_output=True, text=True, timeout=1800, check=False)
         trouble = ran.stderr.strip()[-200:] if ran.returncode else None
     return trouble or ""
 

@@ -22,7 +22,7 @@ def test_as_many_jobs_ask_at_a_time_as_are_wanted_on_one_core(tmp_path: Path) ->
     here.make_front()
     jobs = 3
     asked: dict[str, Any] = {"seeds": tuple(range(jobs)), "llm_calls": 4}
-    together = threading.Barrier(jobs, timeout=120)
+    together = threading.Barrier(jobs, timeout=1800)
 
     def write(request: dict[str, Any], equation: str) -> str:
         if request["messages"][0]["content"].endswith(" 0") and request["seed"] < jobs:
