@@ -23,7 +23,7 @@ from mdbench.errors import RecordsError, UsageError, first_fault
 from mdbench.records.schema import SCHEMA, Record, check_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
 LONGEST_LINE = 2**25
@@ -352,9 +352,9 @@ def read_folder(folder: Path) -> list[tuple[Path, Record]]:
     with without_garbage_collection():
         for path in results_files(folder):
             for record in read_records(path):
-                same = {"front": None} | _shared(record, known)
-                reduced = record.model_copy(update=same)
-                _share_texts(reduced, names)
+                same = _shared(record, known)
+                reduced = record.model_copy(update={"front": None} | same)
+                _share_texts(reduced, names, same)
                 newest[path, *record.identity] = path, reduced
     return list(newest.values())
 
@@ -371,15 +371,19 @@ def _shared(record: Record, known: dict[tuple[str, str], object]) -> dict[str, o
     return values
 
 
-def _share_texts(model: BaseModel, known: dict[frozenset[str], set[str]]) -> None:
+def _share_texts(
+    model: BaseModel, known: dict[frozenset[str], set[str]], done: Container[str] = ()
+) -> None:
     """Let models have their short texts in common, and the sets of the names of their fields.
 
-    These are half of what is left of a record.
+    These are half of what is left of a record.  Fields that are done are passed over.
     """
     names = model.model_fields_set
     object.__setattr__(model, "__pydantic_fields_set__", known.setdefault(frozenset(names), names))
     values = model.__dict__
     for name, value in values.items():
+        if name in done:
+            continue
         if type(value) is str:
             values[name] = sys.intern(value)
         elif isinstance(value, dict):

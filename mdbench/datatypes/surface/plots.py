@@ -16,7 +16,7 @@ from mdbench.drawing.svg import LEVELS, colours, png_uri
 from mdbench.errors import MdbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,6 +40,8 @@ _CELLS, _LEVEL_CELLS = 48, 33
 _POINTS = 30_000
 _BEYOND = 0.25
 """Points farther outside of the true box, in its sides, are not drawn."""
+_DEEPEST = (1 + 2 * _BEYOND) * np.sqrt(3)
+"""How far a point that is drawn may be from the centre, in halves of the true box."""
 _MARGIN = 0.93
 _MOST_TEXT = 4_000
 """Characters of an equation that is drawn."""
@@ -71,8 +73,12 @@ def surface_pictures(
     sides = np.where(sides > 0, sides, 1.0)
     diagonal = float(np.linalg.norm(np.ptp(truth, axis=0))) or 1.0
     tree = cKDTree(truth)
+
+    def distance(points: Array) -> Array:
+        return np.asarray(tree.query(points)[0]) / diagonal
+
     own = _points(shape, shape.truth, low, sides) if shape.truth else (truth, np.zeros_like(truth))
-    panels = [_panel(f"the truth: {scientific(floor)}", own, None, low, sides)]
+    panels = [_panel(f"the truth: {scientific(floor)}", own, _no_distance, low, sides)]
     for who, number, equations in answers:
         drawn = None
         if sum(map(len, equations)) <= _MOST_TEXT:
@@ -80,7 +86,6 @@ def surface_pictures(
         if drawn is None or not len(drawn[0]):
             panels.append(_nothing(who, number))
             continue
-        distance = np.asarray(tree.query(drawn[0])[0]) / diagonal
         panels.append(_panel(f"{who}: {scientific(number)}", drawn, distance, low, sides))
     ends = zip("xyz", low, low + sides, strict=True)
     ranges = ", ".join(f"{name} from {start:.3g} to {end:.3g}" for name, start, end in ends)
@@ -97,18 +102,22 @@ def surface_pictures(
 
 
 def view(
-    points: Array, normals: Array, steps: NDArray[np.intp], side: tuple[float, float]
-) -> NDArray[np.uint8]:
-    """Look at points in a cube from -1 to 1 and give numbers of the palette, (SIZE, SIZE).
+    points: Array, normals: Array, side: tuple[float, float]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Look at points in a cube from -1 to 1, each of them two by two pixels.
 
     Parameters
     ----------
     points, normals
         (n, 3); a normal may have either sign, and zero is as light as can be.
-    steps
-        Of distance, (n,).
     side
         From where it is looked at, in degrees.
+
+    Returns
+    -------
+    seen, shade
+        The number of the point that each pixel shows, -1 where there is none, (SIZE, SIZE), and
+        the light of each point, (n,).
     """
     right, up, back = _directions(side)
     light = back + 0.5 * up - 0.4 * right
@@ -118,13 +127,15 @@ def view(
     scale = _MARGIN * SIZE / 2 / np.sqrt(3)
     x = np.rint(SIZE / 2 + scale * (points @ right)).astype(int)
     y = np.rint(SIZE / 2 - scale * (points @ up)).astype(int)
-    picture = np.full((SIZE, SIZE), _STEPS * _SHADES, np.uint8)
-    order = np.argsort(points @ back, kind="stable")  # the nearest last, over the others
-    numbers = (steps * _SHADES + shade)[order]
-    rows = np.clip(y[order][:, None] + [0, 0, 1, 1], 0, SIZE - 1)  # each point is two by two
+    depth = points @ back
+    # Whole numbers of 16 bits are sorted in a time that grows as their number.
+    levels = np.clip((0.5 + 0.5 * depth / _DEEPEST) * 65535, 0, 65535)
+    order = np.argsort(levels.astype(np.uint16), kind="stable")  # the nearest last, over the others
+    rows = np.clip(y[order][:, None] + [0, 0, 1, 1], 0, SIZE - 1)
     columns = np.clip(x[order][:, None] + [0, 1, 0, 1], 0, SIZE - 1)
-    picture[rows, columns] = numbers[:, None]  # of those of one place the last stays
-    return picture
+    seen = np.full(SIZE * SIZE, -1)
+    seen[rows * SIZE + columns] = order[:, None]  # of those of one place the last stays
+    return seen.reshape(SIZE, SIZE), shade
 
 
 def _directions(side: tuple[float, float]) -> tuple[Array, Array, Array]:
@@ -222,23 +233,33 @@ def _palette() -> tuple[tuple[int, int, int], ...]:
 def _panel(
     title: str,
     drawn: tuple[Array, Array],
-    distance: Array | None,
+    distance: Callable[[Array], Array],
     low: Array,
     sides: Array,
 ) -> str:
     points, normals = drawn
-    steps = np.zeros(len(points), dtype=np.intp)
-    if distance is not None:
-        with np.errstate(divide="ignore"):
-            share = np.log(distance / NEAR) / np.log(FAR / NEAR)
-        steps = np.clip((share * _STEPS), 0, _STEPS - 1).astype(np.intp)
     scaled = 2 * (points - low) / sides - 1
-    pictures = [
-        f'{_box(i * SIZE, side)}<image x="{i * SIZE}" y="18" width="{SIZE}" height="{SIZE}" '
-        f'href="{png_uri(view(scaled, normals, steps, side), _palette(), _STEPS * _SHADES)}"/>'
-        for i, side in enumerate(_SIDES)
-    ]
+    views = [view(scaled, normals, side) for side in _SIDES]
+    visible = np.unique([seen for seen, _ in views])
+    visible = visible[visible >= 0]
+    # The nearest point of the truth is searched only for points that can be seen.
+    with np.errstate(divide="ignore"):
+        share = np.log(distance(points[visible]) / NEAR) / np.log(FAR / NEAR)
+    steps = np.zeros(len(points), dtype=np.intp)
+    steps[visible] = np.clip(share * _STEPS, 0, _STEPS - 1)
+    pictures = []
+    for i, (side, (seen, shade)) in enumerate(zip(_SIDES, views, strict=True)):
+        colour = np.where(seen < 0, _STEPS * _SHADES, (steps * _SHADES + shade)[seen])
+        uri = png_uri(colour.astype(np.uint8), _palette(), _STEPS * _SHADES)
+        pictures.append(
+            f'{_box(i * SIZE, side)}<image x="{i * SIZE}" y="18" width="{SIZE}" '
+            f'height="{SIZE}" href="{uri}"/>'
+        )
     return _frame(title, "".join(pictures))
+
+
+def _no_distance(points: Array) -> Array:
+    return np.zeros(len(points))
 
 
 def _nothing(who: str, number: float | None) -> str:
