@@ -8,16 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-RUNS: dict[str, tuple[str, ...]] = {
-    "derivation-leak": (
-        "--algorithm majority candidate_only tfidf_lr tagged_lr boosting --dataset leak",
-    ),
-}
-"""Options of the runs for each data type, without place and number of jobs at a time.
-
-What follows a hyphen are further runs of a data type, for blocks of their own on the same page.
-"""
-
 
 class StudyRun(NamedTuple):
     """A run by study files, whose records are kept as bundles.
@@ -85,6 +75,9 @@ STUDIES = {
     "derivation-sizes": StudyRun(
         ("studies/derivation-sizes.toml",), "derivation", "results-derivation.md", "sizes"
     ),
+    "derivation-leak": StudyRun(
+        ("studies/derivation-leak.toml",), "derivation", "results-derivation.md", "leak"
+    ),
     "mock-models": StudyRun(
         (
             "studies/mock-models-ode.toml",
@@ -111,38 +104,16 @@ STUDIES = {
         ("studies/deepmod-published.toml",), "pde", "results-pde.md", "deepmod"
     ),
 }
-"""Runs whose records are in the repository; those of the others are tables alone."""
-RUNS |= {name: run.files for name, run in STUDIES.items()}
-PREFIXES = {name.partition("-")[2] for name in RUNS if name not in STUDIES} | {
-    run.prefix for run in STUDIES.values()
-}
+"""The runs; their records are in the repository."""
+PREFIXES = {run.prefix for run in STUDIES.values()}
 """What blocks of further runs on a page have before their names."""
-
-
-def data_type_of(name: str) -> str:
-    """Return the data type of a run's tables."""
-    return STUDIES[name].data_type if name in STUDIES else name.partition("-")[0]
-
-
-def prefix_of(name: str) -> str:
-    """Return what the blocks of a run have before their names; empty for the first on a page."""
-    return STUDIES[name].prefix if name in STUDIES else name.partition("-")[2]
 
 
 def page_of(name: str, docs: Path) -> Path:
     """Return the page of a run."""
-    if name in STUDIES:
-        return docs / "results" / STUDIES[name].page
-    return docs / "results" / f"results-{name.partition('-')[0]}.md"
+    return docs / "results" / STUDIES[name].page
 
 
 def runs_of(bundle: str) -> list[str]:
     """Return the runs that a bundle belongs to; none where no page has it."""
     return [name for name, run in STUDIES.items() if bundle in run.bundles]
-
-
-def command_of(name: str, run: str) -> str:
-    """Return the command of a run."""
-    if name in STUDIES:
-        return f"scripts/edition {run}"
-    return f"./run.sh --data-type {data_type_of(name)} {run} --runtime venv"

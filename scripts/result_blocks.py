@@ -58,13 +58,7 @@ from operators import operator_tables, operators_figure, operators_markdown
 from parity import parity_table
 from rank_correlation import ranks_text
 from recovery import recovery_table
-from reference_runs import (
-    PREFIXES,
-    RUNS,
-    STUDIES,
-    command_of,
-    prefix_of,
-)
+from reference_runs import PREFIXES, STUDIES
 from whose_merit import conditions_table, effects_table, finding_of_merit
 
 from mdbench.cli.report import leaderboards_of, write
@@ -72,7 +66,6 @@ from mdbench.drawing.numbers import duration, fixed, noise_name
 from mdbench.drawing.svg import COLOURS, HEIGHT, LEFT, RIGHT, WIDTH, marker
 from mdbench.extensions.papers import export
 from mdbench.extensions.papers.published import Published, read_published
-from mdbench.reports.combine import read_rows
 from mdbench.reports.entries import marked
 from mdbench.reports.figures import critical_difference, figures, heat_map
 
@@ -88,7 +81,7 @@ BLOCK = re.compile(r"(<!-- ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def records_of(name: str, docs: Path) -> list[Record]:
-    """Return the records of a run that the repository has: of its bundles, else of its table.
+    """Return the records of a run, of its bundles in the repository.
 
     Raises
     ------
@@ -96,9 +89,7 @@ def records_of(name: str, docs: Path) -> list[Record]:
         If they cannot be read.
     """
     kept = docs / "results"
-    if name in STUDIES:
-        return [one for bundle in STUDIES[name].bundles for one in read_bundle(kept, bundle)]
-    return [record for _, record in read_rows(kept / f"{name}.csv")]
+    return [one for bundle in STUDIES[name].bundles for one in read_bundle(kept, bundle)]
 
 
 @dataclass(frozen=True)
@@ -130,8 +121,7 @@ class Reference:
     @property
     def runs(self) -> str:
         """The commands that give them."""
-        name = self.name or self.data_type
-        return "\n".join(f"    {command_of(name, run)}" for run in RUNS[name])
+        return "\n".join(f"    scripts/edition {file}" for file in STUDIES[self.name].files)
 
     def leaderboard(self) -> str:
         """Return the leaderboards of the run."""
@@ -458,6 +448,7 @@ def fill(page: str, reference: Reference) -> str:
     SystemExit
         If there is no such block.
     """
+    own = STUDIES[reference.name].prefix if reference.name else ""
 
     def block(match: re.Match[str]) -> str:
         run, _, name = match[2].partition("-")
@@ -465,7 +456,7 @@ def fill(page: str, reference: Reference) -> str:
             run, name = "", match[2]
         if name not in BLOCKS:
             sys.exit(f"<!-- {match[2]} --> is no block; there are: {', '.join(BLOCKS)}")
-        if run != prefix_of(reference.name):
+        if run != own:
             return match[0]  # of other runs
         return f"{match[1]}\n{BLOCKS[name](reference)}\n\n{match[3]}"
 

@@ -22,12 +22,7 @@ from bundles import parts_of
 from derivation_labels import with_label_scores
 from parity import UPSTREAM
 from prose import with_numbers, wrong_numbers
-from reference_runs import (
-    RUNS,
-    STUDIES,
-    data_type_of,
-    page_of,
-)
+from reference_runs import STUDIES, page_of
 from result_blocks import BLOCK, Reference, fill, records_of
 
 from mdbench.cli.report import leaderboards_of, write
@@ -67,7 +62,7 @@ def reference_of(
     name: str, records: Sequence[Record], workspace: Workspace, figures_in: Path
 ) -> Reference:
     """Compare the records of a run."""
-    data_type, counted = data_type_of(name), latest(records)
+    data_type, counted = STUDIES[name].data_type, latest(records)
     return replace(
         _compare(data_type, counted, workspace, figures_in),
         results=with_label_scores(counted, workspace.root / "docs" / "results"),
@@ -126,7 +121,7 @@ def differences(name: str, workspace: Workspace, docs: Path) -> list[str]:
 
 def _figures_of(name: str, docs: Path) -> list[Path]:
     """List what is drawn or written of a run, without runs whose names begin like its own."""
-    longer = tuple(f"{other}-" for other in RUNS if other.startswith(f"{name}-"))
+    longer = tuple(f"{other}-" for other in STUDIES if other.startswith(f"{name}-"))
     folder = docs / "results"
     files = [*folder.glob(f"{name}-*.svg"), *folder.glob(f"{name}-table.*")]
     return [file for file in files if not file.name.startswith(longer)]
@@ -161,10 +156,10 @@ def without_records(docs: Path) -> list[str]:
                 heading = line.lstrip("# ")
             if line.startswith("|") and not lines[number - 1].startswith("|"):
                 found.append(f"{page.name}, {heading}: a table that no run makes")
-    used = {UPSTREAM.name, *(f"{name}.csv" for name in RUNS if name not in STUDIES)}
+    used = {UPSTREAM.name}
     for bundle in {bundle for run in STUDIES.values() for bundle in run.bundles}:
         used |= {part.name for part in parts_of(docs / "results", bundle)}
-    used |= {f"{name}-table.csv" for name in RUNS}
+    used |= {f"{name}-table.csv" for name in STUDIES}
     kept = sorted((docs / "results").glob("*.csv")) + sorted((docs / "results").glob("*.xz"))
     return found + [
         f"results/{one.name}: records that no run makes a block of"
@@ -176,7 +171,7 @@ def without_records(docs: Path) -> list[str]:
 def result_pages(docs: Path) -> list[Path]:
     """Return the pages that have results."""
     folder = docs / "results"
-    named = {folder / "gallery.md", *(page_of(name, docs) for name in RUNS)}
+    named = {folder / "gallery.md", *(page_of(name, docs) for name in STUDIES)}
     return sorted(file for file in {*named, *folder.glob("results-*.md")} if file.is_file())
 
 
@@ -214,7 +209,7 @@ def check(names: Iterable[str], workspace: Workspace) -> int:
 def main() -> int:
     """Write pages again, or check what is written."""
     parser = argparse.ArgumentParser(description="Write the tables of results from their records.")
-    parser.add_argument("name", choices=RUNS, nargs="?", help="a run; default: all")
+    parser.add_argument("name", choices=STUDIES, nargs="?", help="a run; default: all")
     parser.add_argument(
         "--check",
         action="store_true",
@@ -223,7 +218,7 @@ def main() -> int:
     )
     asked = parser.parse_args()
     workspace = Workspace.find()
-    names = [asked.name] if asked.name else list(RUNS)
+    names = [asked.name] if asked.name else list(STUDIES)
     if asked.check:
         return check(names, workspace)
     for name in names:

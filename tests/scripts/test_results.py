@@ -12,10 +12,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from bundles import write_bundle
-from reference_runs import RUNS
+from reference_runs import STUDIES, StudyRun
 from reporting import compare, data, result
 
-from mdbench.datatypes import find
 from mdbench.errors import MethodError
 from mdbench.methods import discover
 from mdbench.reports.combine import flatten, write_table
@@ -154,19 +153,6 @@ def test_what_is_run_exists(script: ModuleType) -> None:
                 known = methods[name]
                 assert not isinstance(known, MethodError)
                 assert grid.data_type in known.spec.data_types
-    for key in script.RUNS.keys() - script.STUDIES.keys():
-        runs = script.RUNS[key]
-        data_type = key.partition("-")[0]
-        find(data_type, workspace.datasets / data_type, workspace.arrays / data_type)
-        for run in runs:
-            words = run.split()
-            named = words[words.index("--algorithm") + 1 :]
-            named = named[: next((i for i, w in enumerate(named) if w[0] == "-"), len(named))]
-            assert named
-            for name in named:
-                method = methods[name]
-                assert not isinstance(method, MethodError)
-                assert data_type in method.spec.data_types
 
 
 PAGE = """# ODE
@@ -195,14 +181,14 @@ def answers() -> list[Record]:
 
 
 @pytest.fixture
-def documents(script: ModuleType, tmp_path: Path) -> Path:
+def documents(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A page as its records give it, with figures; and records that no run makes."""
+    monkeypatch.setitem(STUDIES, "ode", StudyRun(("studies/ode.toml",), "ode", "results-ode.md"))
     docs = tmp_path / "docs"
     (docs / "results").mkdir(parents=True)
     ones = answers()
-    rows = [flatten(f"{one.algorithm}-ode.jsonl", one) for one in ones]
-    write_table(rows, docs / "results" / "ode.csv")
-    write_table(rows[:1], docs / "results" / "ode-other.csv")
+    write_bundle(docs / "results", "ode", ones)
+    write_table([flatten("sindy-ode.jsonl", ones[0])], docs / "results" / "ode-other.csv")
     made = script.reference_of("ode", ones, Workspace.find(), docs / "results")
     (docs / "results" / "results-ode.md").write_text(script.fill(PAGE, made), encoding="utf-8")
     return docs
@@ -245,7 +231,7 @@ def test_a_figure_that_the_records_do_not_give_is_found(
 def test_what_has_no_records_and_what_is_no_table_are_said(
     script: ModuleType, documents: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(script, "RUNS", {"ode": ()})
+    monkeypatch.setattr(script, "STUDIES", {"ode": STUDIES["ode"]})
     write_bundle(documents / "results", "other", answers())
     assert script.without_records(documents) == [
         "results-ode.md, By hand: a table that no run makes",
@@ -325,7 +311,7 @@ def test_no_number_of_the_pages_is_without_records(script: ModuleType) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", STUDIES)
 def test_a_page_is_as_its_records_give_it(name: str, script: ModuleType) -> None:
     assert script.differences(name, Workspace.find(), ROOT / "docs") == []
 
@@ -333,6 +319,6 @@ def test_a_page_is_as_its_records_give_it(name: str, script: ModuleType) -> None
 def test_each_figure_belongs_to_one_run(script: ModuleType) -> None:
     """Runs whose names begin alike, such as pde and pde-released, keep theirs apart."""
     docs = ROOT / "docs"
-    owners = [file for name in script.RUNS for file in script._figures_of(name, docs)]
+    owners = [file for name in script.STUDIES for file in script._figures_of(name, docs)]
     made = [file for each in ("*.svg", "*-table.*") for file in (docs / "results").glob(each)]
     assert sorted(owners) == sorted(made)
