@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from findings import known
-from rank_correlation import METHODS, correlation, pairs, ranks_text
+from rank_correlation import METHODS, Pair, chance_of_goal, correlation, pairs, ranks_text
 from reporting import EXAMPLE, result
 
 if TYPE_CHECKING:
@@ -43,6 +43,17 @@ def test_the_correlation_is_that_of_the_ranks(
         name: pytest.approx(PUBLISHED[name], abs=5e-5) for name in counts
     }
     assert correlation(found) == (None if expected is None else pytest.approx(expected))
+
+
+def test_the_chance_of_the_goal_is_that_of_all_outcomes() -> None:
+    methods = [("aifeynman", 0.6), ("afp_fe", 0.3), ("afp", 0.2)]
+    one = [Pair(name, 0.0, share, 1, 0) for name, share in methods]
+    # Of eight outcomes only the first alone, and the first with the second, reach 0.7 (0.87).
+    assert chance_of_goal(one) == pytest.approx(0.6 * (1 - 0.2), abs=0.02)
+    many = [pair._replace(jobs=10_000) for pair in one]
+    assert chance_of_goal(many) == 1.0
+    alike = [pair._replace(published=0.0) for pair in one]
+    assert chance_of_goal(alike) == 0.0
 
 
 def test_only_clean_laws_that_all_methods_have_count_under_strict() -> None:
