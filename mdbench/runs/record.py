@@ -98,6 +98,8 @@ def _read_int(file: Path) -> int | None:
         return None
 
 
+_TRIES = 3
+"""How often git is asked for the commit where signals end it."""
 _CORE_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "findiff")
 
 
@@ -307,10 +309,15 @@ def commit_of_clone() -> dict[str, str]:
         return {}
     line = ["git", "-C", str(CLONE), "describe", "--always", "--abbrev=40", "--dirty"]
     with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            [*line, "--exclude=*"], capture_output=True, check=True, text=True, timeout=60
-        )
-        return {"commit": done.stdout.strip()}
+        for _ in range(_TRIES):
+            done = subprocess.run(
+                [*line, "--exclude=*"], capture_output=True, check=False, text=True, timeout=60
+            )
+            if done.returncode == 0:
+                return {"commit": done.stdout.strip()}
+            if done.returncode > 0:
+                break
+            # A signal to all processes of a job ended git, too, while the job goes on to its record.
     return {}
 
 

@@ -45,8 +45,8 @@ def typed(folder: Path, *words: str) -> str:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_keeps_the_contract_and_has_a_rank(name: str, tmp_path: Path) -> None:
     compiler = COMPILERS.get(name, "cp")
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no compiler ({compiler})")
+    if shutil.which(compiler, path="/usr/bin:/bin") is None:  # sandboxes have no home folder
+        pytest.skip(f"no compiler ({compiler}) in /usr/bin")
     methods = ("--methods", str(ROOT / "examples" / "methods"))
     said = typed(tmp_path, "check", name, *methods)
     assert f"{name} keeps its contract." in said

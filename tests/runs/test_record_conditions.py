@@ -14,7 +14,7 @@ from mdbench.backends.local import LocalBackend
 from mdbench.datatypes.base import Answer, Candidate, ScoredCandidate, Scores
 from mdbench.records import Status
 from mdbench.runs.plan import make_plan, resolve_jobs
-from mdbench.runs.record import energy_meter
+from mdbench.runs.record import commit_of_clone, energy_meter
 from mdbench.runs.scoring import (
     SHARES,
     JobResult,
@@ -227,3 +227,19 @@ def test_the_same_score_by_the_short_way(tmp_path: Path) -> None:
 def _same(record: Record, data_type: Any, task: Any) -> None:
     answer = data_type.read_answer(task, Answer(known(record.equations)))
     assert data_type.primary_score(task, answer) == record.metrics[data_type.metrics[0].name]
+
+
+@pytest.mark.parametrize(("ends", "commit"), [(1, {"commit": "abc"}), (9, {})])
+def test_a_signal_that_ends_git_costs_no_commit(
+    ends: int, commit: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scheduler that ends all processes of a task leaves time for its record."""
+    git = tmp_path / "git"
+    git.write_text(
+        f"#!/bin/sh\necho >>{tmp_path}/asked\n"
+        f"[ $(wc -l <{tmp_path}/asked) -gt {ends} ] || kill -TERM $$\necho abc\n"
+    )
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert commit_of_clone.__wrapped__() == commit
+    assert len((tmp_path / "asked").read_text()) == (2 if commit else 3)
