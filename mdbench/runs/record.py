@@ -317,7 +317,7 @@ def commit_of_clone() -> dict[str, str]:
                 return {"commit": done.stdout.strip()}
             if done.returncode > 0:
                 break
-            # A signal to all processes of a job ended git, too, while the job goes on to its record.
+            # A signal to all processes of a job ended git, too; the job goes on to its record.
     return {}
 
 
