@@ -77,7 +77,7 @@ def main() -> None:
     hyperparameters = specification(method)["hyperparameters"] | PAPER.get(method, {})
     chosen = [int(each) for each in numbers.split(",")] if numbers else list(LAWS)
     print(f"{'law':<12}{'recovered':>12}{'published':>12}{'seconds':>10}{'expressions':>14}  last")
-    with torch_inside(method) as process:
+    with torch_inside(method, seconds=86400.0) as process:
         for number in chosen:
             runs = [
                 _run(process, number, seed, hyperparameters, float(seconds) if seconds else None)

@@ -133,7 +133,7 @@ def ranks_text(records: Iterable[Record]) -> str:
         f"- The rank correlation (Spearman's) of {len(found)} methods is **{every:.2f}**; the goal "
         f"is {_GOAL}. Each method has {laws} jobs at most.\n"
         f"- If each method solved laws here with the published probability, so many jobs would "
-        f"reach {_GOAL} in {chance_of_goal(found):.0%} of 10,000 draws."
+        f"reach {_GOAL} in {chance_of_goal(found):.0%} of {_DRAWS:,} draws."
     )
     left = len(found) - len(measured)
     if left:

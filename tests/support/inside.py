@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_SECONDS = 1800.0
+SECONDS = 1800.0
 """How long an import or a run may take.  A machine with other work needs minutes for PyTorch."""
 
 _SERVER = """
@@ -50,8 +50,8 @@ for line in sys.stdin:
 class Inside:
     """A process that has imported a method's adapter."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+    def __init__(self, process: subprocess.Popen[str], seconds: float) -> None:
+        self._process, self._seconds = process, seconds
 
     def run(self, code: str, given: Any = None) -> subprocess.CompletedProcess[str]:
         """Run a program, with something as JSON on its standard input, in a fork."""
@@ -70,15 +70,17 @@ class Inside:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
-        answered = select.select([self._process.stdout], [], [], _SECONDS)[0]
-        assert answered, f"no answer from inside in {_SECONDS:g} s"
+        answered = select.select([self._process.stdout], [], [], self._seconds)[0]
+        assert answered, f"no answer from inside in {self._seconds:g} s"
         line = self._process.stdout.readline()
         assert line, f"the process inside ended with status {self._process.wait()}"
         return line
 
 
 @contextmanager
-def inside(python: Path, folders: Sequence[Path], *options: str) -> Iterator[Inside]:
+def inside(
+    python: Path, folders: Sequence[Path], *options: str, seconds: float = SECONDS
+) -> Iterator[Inside]:
     """Start an interpreter, and import the adapter that is found first in the folders."""
     with subprocess.Popen(
         [python, *options, "-c", _SERVER],
@@ -88,7 +90,7 @@ def inside(python: Path, folders: Sequence[Path], *options: str) -> Iterator[Ins
         env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
     ) as process:
         try:
-            made = Inside(process)
+            made = Inside(process, seconds)
             assert made.ask({"path": [str(folder) for folder in folders]}) == "ready\n"
             yield made
         finally:

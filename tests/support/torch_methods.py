@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harness import ROOT
-from inside import inside
+from inside import SECONDS, inside
 
 from mdbench.runtimes.environments.venvs import prepare
 from mdbench.workspace import Workspace
@@ -54,11 +54,14 @@ def modules(*places: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def torch_inside(name: str) -> Iterator[Inside]:
-    """Start a method in the one environment that all on PyTorch are tested in."""
+def torch_inside(name: str, *, seconds: float = SECONDS) -> Iterator[Inside]:
+    """Start a method in the one environment that all on PyTorch are tested in.
+
+    No run may take longer than so many seconds.
+    """
     lock = ALGORITHMS / "deepmod" / "requirements.lock"
     python = prepare(
         "deepmod", lock, specification("deepmod")["python"], Workspace.find().home
     ).python
-    with inside(python, [*folders(name), ROOT]) as process:
+    with inside(python, [*folders(name), ROOT], seconds=seconds) as process:
         yield process
