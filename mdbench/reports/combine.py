@@ -1,4 +1,4 @@
-"""All records of a folder as one table; and back."""
+"""All records of a folder as one table."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import csv
 import json
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from mdbench.errors import RecordsError, UnavailableError, UsageError, first_fault
-from mdbench.records import Machine, Record
-from mdbench.records.schema import check_schema
+from mdbench.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from mdbench.records import Record
 
 FORMATS = (".csv", ".parquet")
 CONFLICT = "conflict"
@@ -27,13 +25,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """The first letters of texts that a spreadsheet computes."""
 _LEFT_OUT = {"key_parts", "front", "provenance"}
 """Keys that are not in the table; the records have them."""
-_TEXTS = {
-    *("algorithm", "data_type", "dataset", "dataset_path", "key", "log", "mdbench", "part"),
-    *("protocol", "reason", "status", "study", "system", "target_source", "view", "options"),
-}
-"""Columns whose values are texts even where they read as numbers."""
-_UNKNOWN = Machine(cpu="", cores=0, memory_mb=0, os="")
-_WORDS = {"True": True, "False": False}
 _FIRST = ("file", "algorithm", "data_type", "dataset", "dim", "snr_db", "seed", "protocol")
 
 
@@ -64,77 +55,6 @@ def flatten(file: str, record: Record) -> dict[str, Any]:
             row[name] = _plain(value)
     row["undecided"] = _plain([name for name, each in record.metrics.items() if each is None])
     return row
-
-
-def read_rows(path: Path) -> list[tuple[str, Record]]:
-    """Read a CSV that `write_table` wrote of rows of `flatten`.
-
-    Returns
-    -------
-    list
-        The name of each record's results file, and the record without what has no place in a
-        table.
-
-    Raises
-    ------
-    RecordsError
-        If it cannot be read, or if it is no such table.
-    """
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = csv.DictReader(file, strict=True)
-            names = set(lines.fieldnames or ())
-            rows = [_record(row) for row in lines]
-    except (OSError, UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
-        raise RecordsError(f"{path} cannot be read as a table of records: {error}.") from None
-    if missing := {"file", "key"} - names:
-        raise RecordsError(
-            f"{path} has no column {min(missing)!r}.",
-            "Give a table that mdbench combine of this version wrote.",
-        )
-    if any(not file or "key" not in data for file, data in rows):
-        raise RecordsError(f"{path} has a row without a file or a key.")
-    try:
-        for _, data in rows:
-            check_schema(data)
-        return [(file, Record.model_validate(data)) for file, data in rows]
-    except ValidationError as error:
-        raise RecordsError(f"{path} has a row that is no record: {first_fault(error)}.") from None
-    except RecordsError as error:
-        raise RecordsError(f"{path} has a row that cannot be read: {error.message}") from None
-
-
-def _record(row: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    record: dict[str, Any] = {name: {} for name in _SPREAD & {n.partition(".")[0] for n in row}}
-    for name, cell in row.items():
-        if cell == "" or name in {"file", CONFLICT}:
-            continue
-        text = cell[1:] if cell[0] == "'" and cell[1:].startswith(_FORMULA) else cell
-        group, _, inner = name.partition(".")
-        value = text if group in _TEXTS or name in _TEXTS else _value(text)
-        if name == "runtime":
-            value = {"name": text}
-        if inner and group in _SPREAD:
-            record[group][inner] = value
-        else:
-            record[name] = value
-    record["metrics"] = dict.fromkeys(record.pop("undecided", ())) | record.get("metrics", {})
-    # What a table has no column or no value for.
-    record |= {name: None for name in ("selection", "llm") if not record.get(name)}
-    record |= {"key_parts": {}, "provenance": {"machine": _UNKNOWN}}
-    return row.get("file", ""), record
-
-
-def _value(text: str) -> Any:
-    """Read a number, a list or an object; what is none of these is a text."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in "[{-0123456789":
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:

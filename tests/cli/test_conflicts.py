@@ -17,7 +17,6 @@ import mdbench
 from mdbench.cli import main
 from mdbench.cli.options import Exit
 from mdbench.records import Record, RecordStore, Status
-from mdbench.reports.combine import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +33,11 @@ def genuine(command_line: Workspace, monkeypatch: pytest.MonkeyPatch) -> list[Re
     line = ["run", "--algorithm", "zero", "--data-type", "ode", "--work", "20"]
     assert main([*line, "--dataset", *DATASETS, "--result-dir", "a"]) == Exit.DONE
     return RecordStore(Path("a/zero-ode.jsonl")).read()
+
+
+def rows_of(table: str) -> list[dict[str, str]]:
+    with Path(table).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def put(folder: str, records: Sequence[Record], tail: str = "") -> None:
@@ -76,7 +80,7 @@ def test_another_result_of_a_job_in_another_folder_is_a_failed_reproduction(
         ("a/zero-ode.jsonl", genuine[1].key): "",
         ("b/zero-ode.jsonl", genuine[1].key): "",
     }
-    assert len(read_rows(Path("t.csv"))) == 4
+    assert len(rows_of("t.csv")) == 4
 
 
 @pytest.mark.parametrize("case", ["equal", "slower", "one folder", "ended by a limit", "other key"])
@@ -162,13 +166,13 @@ def test_a_method_under_another_name_replaces_nobody(
         assert "2 jobs of superzero and zero with the same key" in capsys.readouterr().out
         assert main(["combine", *places, "--out", "t.csv"]) == Exit.DONE
         assert "2 jobs of superzero and zero with the same key" in capsys.readouterr().out
-        kept = Counter(record.algorithm for _, record in read_rows(Path("t.csv")))
+        kept = Counter(row["algorithm"] for row in rows_of("t.csv"))
         assert kept == {"zero": 2, "superzero": 2}
         assert Counter(mdbench.load(places[-1])["algorithm"]) <= kept
     assert Counter(mdbench.load("c")["algorithm"]) == kept
     assert main(["bundle", "c", "--out", "c.zip"]) == Exit.DONE
     assert main(["combine", "c.zip", "--out", "t.csv"]) == Exit.DONE
-    assert len(read_rows(Path("t.csv"))) == 4
+    assert len(rows_of("t.csv")) == 4
 
 
 @pytest.mark.parametrize("case", ["alone", "after its own", "before its own"])

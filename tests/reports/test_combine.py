@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import parquet
-from reporting import data, result, write
+from reporting import data, write
 
 from mdbench.cli import main
-from mdbench.errors import RecordsError, UnavailableError
+from mdbench.errors import UnavailableError
 from mdbench.records import Record
-from mdbench.reports.combine import columns_of, flatten, read_rows, write_table
+from mdbench.reports.combine import columns_of, flatten, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,48 +96,20 @@ def test_without_pyarrow_it_is_said_how_to_get_it(
     assert not list(tmp_path.iterdir())
 
 
-NO_MACHINE = {"cpu": "", "cores": 0, "memory_mb": 0, "os": ""}
-
-
-def test_a_table_is_read_back_as_the_records_that_it_was_written_of(tmp_path: Path) -> None:
-    records = [
-        *RECORDS,
-        data(
-            "mean",
-            "2",
-            scores={"f1": None},
-            system="1e3",
-            key=f"{12:02}e{45:061}",
-            reason="=1+1",
-            equations=["-u0", "+1"],
+def test_each_cell_of_a_table_is_what_the_record_has(tmp_path: Path) -> None:
+    row = flatten(
+        "mean.jsonl",
+        Record.model_validate(
+            data("mean", "2", scores={"f1": None}, reason="=1+1", equations=["-u0", "+1"])
         ),
-    ]
-    rows = [flatten(f"{one.algorithm}.jsonl", one) for one in map(Record.model_validate, records)]
-    write_table(rows, tmp_path / "t.csv")
-    found = read_rows(tmp_path / "t.csv")
-    assert [name for name, _ in found] == [f"{one['algorithm']}.jsonl" for one in records]
-    for (_, back), data_ in zip(found, records, strict=True):
-        dropped = {"key_parts": {}, "front": None, "provenance": {"machine": NO_MACHINE}}
-        runtime = {"name": data_["runtime"]["name"]}
-        assert back == Record.model_validate({**data_, **dropped, "runtime": runtime})
-
-
-@pytest.mark.parametrize("change", [{"schema": 4}, {"schema": 1, "complexity": 18}])
-def test_a_table_from_before_the_first_release_is_refused(
-    tmp_path: Path, change: dict[str, Any]
-) -> None:
-    row = flatten("r.jsonl", result()) | change
+    )
     write_table([row], tmp_path / "t.csv")
-    with pytest.raises(RecordsError, match=rf"schema {row['schema']} .* before the first release"):
-        read_rows(tmp_path / "t.csv")
-
-
-@pytest.mark.parametrize(
-    "text", ["a,b\n1,2\n", "file,key\nf,k\n", "file,key,undecided\n,k,[]\n", 'file,key\n"x', "\0"]
-)
-def test_what_is_no_table_of_records_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(RecordsError, match=r"t\.csv"):
-        read_rows(tmp_path / "t.csv")
-    with pytest.raises(RecordsError, match="cannot be read"):
-        read_rows(tmp_path / "none.csv")
+    with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as file:
+        (cells,) = csv.DictReader(file)
+    assert json.loads(cells["equations"]) == ["-u0", "+1"]
+    assert cells["reason"] == "'=1+1"  # no formula for a spreadsheet
+    assert (cells["metrics.f1"], json.loads(cells["undecided"])) == ("", ["f1"])
+    assert cells["runtime"] == row["runtime"]
+    numbers = {name: value for name, value in row.items() if isinstance(value, float)}
+    assert numbers
+    assert {name: float(cells[name]) for name in numbers} == numbers
