@@ -1,15 +1,21 @@
 """Share of cases in which each rule selects the truth where it is among a method's candidates.
 
-Run as ``python benchmarks/bench_selection.py [ode|pde|srsd] [SEEDS] [LEVEL ...]``, such as ``pde 1
-clean 20``; without levels all are asked about.  All rules choose among the same candidates, those
+Run as ``python benchmarks/bench_selection.py [ode|dev|pde|srsd] [SEEDS] [LEVEL ...]``, such as
+``pde 1 clean 20``; without levels all are asked about.  All rules choose among the same candidates, those
 of SINDy (63 ODE systems), PDE-FIND (six PDE systems) or AFP-FE (the 30 easy problems of SRSD, with
 noise in the targets; fewer generations than usual) on the data that `strict` gives; what is
-identified is decided as in every record.  It takes minutes, for srsd half an hour.
+identified is decided as in every record.  ``dev`` has SINDy on the systems of ``--dataset dev``.
+It takes minutes, for srsd half an hour.
+
+Two more rules are for trajectories.  They integrate each candidate from the first sample of the
+smoothed curve, and refuse one whose solution ends early, or is too far from the samples: in one of
+the states the mean square of the distance is more than `FAR` times the variance of the noise.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 import tempfile
 from collections import Counter
@@ -29,6 +35,7 @@ from eqverdict.fidelity.compare import Verdict, compare  # noqa: E402
 from mdbench import datatypes  # noqa: E402
 from mdbench.datatypes.base import Candidate  # noqa: E402
 from mdbench.datatypes.facts import Protocol  # noqa: E402
+from mdbench.datatypes.ode.simulation import simulate  # noqa: E402
 from mdbench.errors import AnswerError  # noqa: E402
 from mdbench.methods import find as find_method  # noqa: E402
 from mdbench.metrics.regression import nmse  # noqa: E402
@@ -75,6 +82,9 @@ class Known:
     pieces: int
     preferred: float
     right: bool
+    distance: float | None = None
+    """The mean square of the distance of its solution from the samples, of the worst state, over
+    the variance of the noise; infinite where the solution ends early, None of what has none."""
 
 
 def within_a_factor(found: Sequence[Known]) -> Known:
@@ -111,6 +121,20 @@ def criterion(cost: Callable[[int], float]) -> Callable[[Sequence[Known]], Known
     return rule
 
 
+FAR = 25.0
+"""Variances of the noise by which a solution may be away."""
+
+
+def integrated(most: float) -> Callable[[Sequence[Known]], Known]:
+    """Make the rule `strict` of those candidates whose distance is less; of all if none is."""
+
+    def rule(found: Sequence[Known]) -> Known:
+        near = [each for each in found if each.distance is None or each.distance < most]
+        return max(near or found, key=lambda each: each.preferred)
+
+    return rule
+
+
 SAMPLES = 120
 """That a state of a trajectory or field counts for; of tables all rows."""
 RULES: dict[str, Callable[[Sequence[Known]], Known]] = {
@@ -119,12 +143,15 @@ RULES: dict[str, Callable[[Sequence[Known]], Known]] = {
     "BIC, MDL": criterion(lambda n: float(np.log(n))),
     "within a factor": within_a_factor,
     "strict": lambda found: max(found, key=lambda each: each.preferred),
+    "strict, whole": integrated(math.inf),
+    "strict, near": integrated(FAR),
 }
 
 
 def main() -> None:
     """Print for each level how often the truth was there, and how often each rule took it."""
-    name = sys.argv[1] if len(sys.argv) > 1 else "ode"
+    asked = sys.argv[1] if len(sys.argv) > 1 else "ode"
+    name = "ode" if asked == "dev" else asked
     seeds = range(int(sys.argv[2]) if len(sys.argv) > 2 else 1)  # noqa: PLR2004
     method, view = METHODS[name]
     levels = [None if text == "clean" else float(text) for text in sys.argv[3:]] or LEVELS[name]
@@ -132,7 +159,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache, imported(method) as module:
         kind = datatypes.find(name, ROOT / "datasets" / name, Path(cache))
         source = kind.source()
-        systems = QUICK if name == "pde" else source.groups().get("easy") or source.names()
+        groups = source.groups()
+        systems = QUICK if name == "pde" else groups.get("easy") or groups.get(asked)
+        systems = systems or source.names()
         spec = find_method(method, ROOT / "algorithms").spec
         for level in levels:
             there, taken = 0, Counter[str]()
@@ -205,9 +234,22 @@ def candidates(kind: Any, task: EquationTask[Any], proposed: list[Any]) -> list[
                 pieces,
                 offer.fitness,
                 right,
+                _distance(kind, task, each.equations),
             )
         )
     return found
+
+
+def _distance(kind: Any, task: EquationTask[Any], equations: Sequence[str]) -> float | None:
+    if task.view != "trajectory":
+        return None
+    (given, *_), _ = task.dataset.parted(task.dataset.given)
+    curve = kind._smoothed(task.dataset, [given])[0]  # noqa: SLF001 - as methods are given it
+    solution = simulate(equations, curve.t, curve.u)
+    if solution.r2 is None:
+        return math.inf
+    squares = np.mean((solution.states - given.u) ** 2, axis=0)
+    return float(np.max(squares / np.maximum(curve.variances, np.finfo(float).tiny)))
 
 
 def problem_of(task: EquationTask[Any], part: Split) -> Problem:

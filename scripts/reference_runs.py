@@ -97,6 +97,8 @@ STUDIES = {
     "srsd-aifeynman": StudyRun(
         ("studies/srsd-aifeynman.toml",), "srsd", "results-srsd.md", "aifeynman"
     ),
+    "srsd-noise": StudyRun(("studies/srsd-noise.toml",), "srsd", "results-srsd.md", "target"),
+    "fastsrb": StudyRun(("studies/fastsrb.toml",), "srsd", "results-srsd.md", "fastsrb"),
     "pde-released": StudyRun(
         ("studies/pde-released.toml",), "pde", "results-pde.md", "released", paper=True
     ),

@@ -59,6 +59,7 @@ from parity import parity_table
 from rank_correlation import ranks_text
 from recovery import recovery_table
 from reference_runs import PREFIXES, STUDIES
+from target_noise import target_noise_table
 from whose_merit import conditions_table, effects_table, finding_of_merit
 
 from mdbench.cli.report import leaderboards_of, write
@@ -349,6 +350,7 @@ BLOCKS: dict[str, Callable[[Reference], str]] = {
     "long-files": lambda reference: files_table(
         reference.long_table, reference.folder, reference.name, reference.kept
     ),
+    "noise": lambda reference: target_noise_table(reference.results),
     "ranks": lambda reference: ranks_table(reference.results),
     "ranks-finding": lambda reference: ranks_finding(reference.results),
 }
