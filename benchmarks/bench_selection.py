@@ -1,9 +1,9 @@
 """Share of cases in which each rule selects the truth where it is among a method's candidates.
 
 Run as ``python benchmarks/bench_selection.py [ode|dev|pde|srsd] [SEEDS] [LEVEL ...]``, such as
-``pde 1 clean 20``; without levels all are asked about.  All rules choose among the same candidates, those
-of SINDy (63 ODE systems), PDE-FIND (six PDE systems) or AFP-FE (the 30 easy problems of SRSD, with
-noise in the targets; fewer generations than usual) on the data that `strict` gives; what is
+``pde 1 clean 20``; without levels all are asked about.  All rules choose among the same candidates,
+those of SINDy (63 ODE systems), PDE-FIND (six PDE systems) or AFP-FE (the 30 easy problems of SRSD,
+with noise in the targets; fewer generations than usual) on the data that `strict` gives; what is
 identified is decided as in every record.  ``dev`` has SINDy on the systems of ``--dataset dev``.
 It takes minutes, for srsd half an hour.
 
