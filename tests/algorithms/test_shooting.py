@@ -341,3 +341,44 @@ def test_a_network_is_fitted_from_equations_that_were_found_one_by_one(shooting:
     sent = list(adapter.candidates())
     assert [one.target for one in sent] == list(range(6))
     assert [one.equations[0] for one in sent] == adapter.equations()
+
+
+def test_small_jumps_make_standard_errors_those_of_draws(modules: Any) -> None:
+    """Of proportional noise and a state that crosses zero, 60 draws."""
+    truth, start = ["u1", "-1.3*u0 - 0.1*u1"], [1.5, 0.0]
+    states = recorded(truth, start, TIMES)
+    likelihood = modules["likelihood"]
+    terms = {t.name: t for t in modules["library"].plain_terms(states, 60)}
+    support = ((0, terms["u1"]), (1, terms["u0"]), (1, terms["u1"]))
+    sigma = 0.03 * np.hypot(states, 1e-3 * np.abs(states).max(axis=0))
+    off: dict[float, list[float]] = {0.1: [], 0.003: []}
+    errors: dict[float, list[float]] = {0.1: [], 0.003: []}
+    for seed in range(60):
+        drawn = states + sigma * np.random.default_rng(seed).standard_normal(states.shape)
+        segments = modules["dynamics"].Segments.of(TIMES, drawn, None, 8, 2)
+        starts = states[segments.rows[:, 0]].T.copy()
+        model = likelihood.Model(support, np.array([1.0, -1.3, -0.1]), {}, starts)
+        for jump in (0.1, 0.03, 0.01, 0.003):
+            fit = likelihood.Shooting(segments, sigma, jump).fit(model)
+            model = fit.model
+            if jump in off:
+                off[jump].append(float(model.coefficients[2]) + 0.1)
+                errors[jump].append(float(fit.errors[2]))
+    said = {jump: float(np.median(errors[jump]) / np.std(off[jump])) for jump in off}
+    assert said[0.003] == pytest.approx(1.0, abs=0.2)
+    assert said[0.1] > 1.3  # jumps between segments hide what samples near zero say
+    assert np.std(off[0.003]) < np.std(off[0.1])
+
+
+def test_the_answer_is_polished_unless_the_misfit_rises(
+    shooting: Any, modules: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth, start = ["u1", "-1.3*u0 - 0.1*u1"], [1.5, 0.0]
+    problem = problem_of(TIMES, noisy(recorded(truth, start, TIMES), 0.03))
+    polished = fitted(shooting, problem).fitted
+    monkeypatch.setattr(modules["discovery"], "_RISES", -1.0)  # refuses all
+    plain = fitted(shooting, problem).fitted
+    assert polished.model.key == plain.model.key
+    assert polished.score == plain.score  # rivals are compared with it as they were fitted
+    assert np.all(polished.errors <= plain.errors * 1.001)
+    assert np.any(polished.errors < 0.95 * plain.errors)
