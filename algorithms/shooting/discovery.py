@@ -43,9 +43,6 @@ _WEIGHTS = (0.15, 0.5)
 _BRIEFLY = 6
 _LOOSE, _TIGHT = 0.3, 0.1
 """Jumps between segments, as a share of the noise, in the first search and in the last."""
-_TIGHTER, _RISES = (0.03, 0.01, 0.003), 0.3
-"""Jumps of the last fits, each refused where it raises the sum of squares by more for each value
-of a link between segments."""
 _SIMPLE, _ALL = 2, 3
 """Searches from the best starts of cheap terms, and of all."""
 _TRIED_FIRST = 3
@@ -146,7 +143,7 @@ class Discovery:
             if inner is None:
                 break
             best = self._again(inner)
-        return self._polished(best)
+        return best
 
     def _first(self) -> Fit:
         """Search from several starts, under the noise that smoothing takes away."""
@@ -229,27 +226,6 @@ class Discovery:
         further = search.improved(refit, [*self._wide, *inner])
         self._rivals = search.others(further, _RIVAL)
         return further
-
-    def _polished(self, best: Fit) -> Fit:
-        """Fit with smaller and smaller jumps between segments, as far as the samples allow it.
-
-        Where noise is proportional, samples near zero are far more exact than jumps, which are a
-        share of the mean noise, and what they say is lost.
-        """
-        if self._noise is None:
-            return best
-        sigma = self._noise.deviation(self._curves(best.model))
-        links = int(self._segments.linked.sum()) * self._dim
-        now = Shooting(self._segments, sigma, _TIGHT).fit(best.model)
-        for jump in _TIGHTER:
-            if now is None or self._late():
-                break
-            further = Shooting(self._segments, sigma, jump).fit(now.model)
-            if further is None or further.square > now.square + _RISES * links:
-                break
-            now = further
-            best = replace(best, model=now.model, errors=now.errors)
-        return best
 
     def _is_as(self, before: Noise | None) -> bool:
         """Return whether the noise that is supposed now is nearly that before."""
