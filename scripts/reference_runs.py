@@ -62,6 +62,9 @@ STUDIES = {
     "ode-published": StudyRun(
         ("studies/ode-published.toml",), "ode", "results-ode.md", "alike", paper=True
     ),
+    "engine-published": StudyRun(
+        ("studies/engine-published.toml",), "ode", "results-ode.md", "engine"
+    ),
     "parity": StudyRun(("studies/ode-published.toml",), "ode", "published-parity.md"),
     "ranks-of-edition-1": StudyRun(
         ("studies/edition-1.toml",), "srsd", "published-parity.md", "srbench"
