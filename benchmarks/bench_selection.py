@@ -125,12 +125,17 @@ FAR = 25.0
 """Variances of the noise by which a solution may be away."""
 
 
+def strict(found: Sequence[Known]) -> Known:
+    """Take what the rule of `strict` prefers."""
+    return max(found, key=lambda each: each.preferred)
+
+
 def integrated(most: float) -> Callable[[Sequence[Known]], Known]:
     """Make the rule `strict` of those candidates whose distance is less; of all if none is."""
 
     def rule(found: Sequence[Known]) -> Known:
         near = [each for each in found if each.distance is None or each.distance < most]
-        return max(near or found, key=lambda each: each.preferred)
+        return strict(near or found)
 
     return rule
 
@@ -142,7 +147,7 @@ RULES: dict[str, Callable[[Sequence[Known]], Known]] = {
     "AIC": criterion(lambda _: 2.0),
     "BIC, MDL": criterion(lambda n: float(np.log(n))),
     "within a factor": within_a_factor,
-    "strict": lambda found: max(found, key=lambda each: each.preferred),
+    "strict": strict,
     "strict, whole": integrated(math.inf),
     "strict, near": integrated(FAR),
 }
@@ -159,9 +164,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache, imported(method) as module:
         kind = datatypes.find(name, ROOT / "datasets" / name, Path(cache))
         source = kind.source()
-        groups = source.groups()
-        systems = QUICK if name == "pde" else groups.get("easy") or groups.get(asked)
-        systems = systems or source.names()
+        group = "easy" if name == "srsd" else asked
+        systems = QUICK if name == "pde" else source.groups().get(group) or source.names()
         spec = find_method(method, ROOT / "algorithms").spec
         for level in levels:
             there, taken = 0, Counter[str]()
@@ -180,11 +184,10 @@ def main() -> None:
 
 
 def _data(source: Any, name: str, system: str, level: float | None, seed: int) -> Any:
-    strict = Protocol.STRICT
     if name != "srsd":
-        return source.load(system, snr_db=level, seed=seed, protocol=strict)
+        return source.load(system, snr_db=level, seed=seed, protocol=Protocol.STRICT)
     asked = f"{system}+noise={level!r}" if level else system
-    return source.load(asked, snr_db=None, seed=seed, protocol=strict)
+    return source.load(asked, snr_db=None, seed=seed, protocol=Protocol.STRICT)
 
 
 def _proposed(task: EquationTask[Any], adapter: Any, spec: Any, kind: str, seed: int) -> list[Any]:

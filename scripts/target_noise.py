@@ -42,8 +42,8 @@ def target_noise_table(records: Iterable[Record]) -> str:
             verdicts = [one.metrics.get("identified") if one.answered else 0.0 for one in ones]
             counts.append(sum(verdict == 1 for verdict in verdicts))
             open_ += verdicts.count(None)
-        cells = [str(count) for count in counts]
-        lines.append((-sum(counts), name, [named(name), *cells, str(open_) if open_ else "–"]))
+        cells = [named(name), *map(str, counts), str(open_) if open_ else "–"]
+        lines.append((-sum(counts), name, cells))
     head = ["method"]
     head += [f"{noise:g}{', dummy columns' if dummy else ''}" for dummy, noise in columns]
     rows = [cells for *_, cells in sorted(lines)]

@@ -72,8 +72,7 @@ def test_another_result_of_a_job_in_another_folder_is_a_failed_reproduction(
     assert conflict["failed_reproduction"] is True
     assert main(["combine", "a", "b", "--out", "t.csv"]) == Exit.NOT_AS_WISHED
     assert "failed reproduction" in capsys.readouterr().out
-    with Path("t.csv").open(encoding="utf-8") as file:
-        by_file = {(row["file"], row["key"]): row["conflict"] for row in csv.DictReader(file)}
+    by_file = {(row["file"], row["key"]): row["conflict"] for row in rows_of("t.csv")}
     assert by_file == {
         ("a/zero-ode.jsonl", genuine[0].key): "b/zero-ode.jsonl",
         ("b/zero-ode.jsonl", genuine[0].key): "a/zero-ode.jsonl",
